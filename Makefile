@@ -1,0 +1,42 @@
+# Needs Python 3.11+ (PYTHON=... chooses which) and a network for the first run.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint format benchmarks clean
+
+demo: .venv/demo.stamp  ## kernel classifiers on the digits: error, time, size, a plot
+	$(BIN)/python -m craftmaps.cli.demo
+
+test: .venv/dev.stamp  ## all tests, on all cores
+	$(BIN)/python -m pytest -n auto -q $(ARGS)
+
+lint: .venv/dev.stamp  ## format, lint, types, and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+benchmarks: .venv/dev.stamp  ## measure, and write benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv demo-output
+
+.venv/created.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "craftmaps needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+.venv/demo.stamp: .venv/created.stamp pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[plots]'
+	@touch $@
+
+.venv/dev.stamp: .venv/created.stamp pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[plots]' --group dev
+	@touch $@

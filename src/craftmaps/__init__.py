@@ -1,0 +1,18 @@
+"""Kernel machines at the price of linear ones: compact random feature maps for scikit-learn."""
+
+from importlib.metadata import version
+
+from craftmaps.kernels import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
+from craftmaps.maps import RandomMaclaurin, TensorSketch
+
+__version__ = version("craftmaps")
+
+__all__ = [
+    "DotProduct",
+    "Exponential",
+    "Polynomial",
+    "RandomMaclaurin",
+    "TensorSketch",
+    "VovkInfinite",
+    "VovkReal",
+]

@@ -1,0 +1,330 @@
+"""Dot-product kernels k(x, y) = f(<x, y>) with non-negative Maclaurin coefficients."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import binom, factorial
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_array
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from craftmaps.kernels.taylor import taylor_coefficients
+
+
+class DotProductKernel(BaseEstimator, ABC):
+    """A kernel f(gamma <x, y>) with f(t) = sum_n a_n t^n and every a_n >= 0.
+
+    By Schoenberg's theorem these are the positive definite dot-product kernels on the ball
+    (Kar and Karnick 2012, Theorem 1). A kernel defines `_value` (f), `_coefficients` (a_n), and
+    where they differ from the defaults `_radius` and `_check`.
+    """
+
+    gamma: float
+
+    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+        """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
+        self.check()
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        Y = X if Y is None else check_array(Y, accept_sparse="csr", dtype=X.dtype)
+        if X.shape[1] != Y.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: they must agree.")
+        return self.value(safe_sparse_dot(X, Y.T, dense_output=True))
+
+    def value(self, t: Any) -> np.ndarray:
+        """f(gamma t) for inner products t."""
+        self.check()
+        t = np.asarray(t)
+        if math.isfinite(self.convergence_radius) and t.size:
+            self._check_within(float(np.abs(t).max()), "|<x, y>|")
+        return self._value(self.gamma * t)
+
+    def maclaurin(self, max_degree: int) -> np.ndarray:
+        """Coefficients of t^0 .. t^max_degree in f(gamma t)."""
+        self.check()
+        degrees = np.arange(max_degree + 1)
+        coefficients: np.ndarray = self._coefficients(degrees) * float(self.gamma) ** degrees
+        return coefficients
+
+    @property
+    def highest_degree(self) -> float:
+        """The largest n with a_n > 0; infinity for an infinite series."""
+        return math.inf
+
+    @property
+    def convergence_radius(self) -> float:
+        """The series converges for |<x, y>| below this."""
+        return self._radius() / self.gamma
+
+    def tail(self, degree: int, squared_norm: float) -> float:
+        """sum_{n > degree} a_n R^(2n): the most that rows with |x|^2 <= R^2 lose by truncation."""
+        if degree >= self.highest_degree:
+            return 0.0
+        kept = self.maclaurin(degree) * float(squared_norm) ** np.arange(degree + 1)
+        return max(0.0, float(self.value(float(squared_norm))) - float(kept.sum()))
+
+    def rescaled(self, X: Any, margin: float = 2.0) -> Self:
+        """This kernel with gamma lowered until X lies inside the radius of convergence.
+
+        Kar and Karnick 2012, section 3: where |<x, y>| reaches I >= radius, f(t / c) with
+        c > I / radius is used instead; here c = margin * I / radius. Unchanged if X lies inside.
+        """
+        self.check()
+        if not margin > 1:
+            raise ValueError(f"margin must be above 1, got {margin!r}.")
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        reach = float(row_norms(X, squared=True).max())
+        kernel: Self = clone(self)
+        if reach >= self.convergence_radius:
+            kernel.set_params(gamma=self.gamma * self.convergence_radius / (margin * reach))
+        return kernel
+
+    def check(self) -> None:
+        """Raise ValueError naming the first parameter that has no meaning."""
+        _check_number(self, "gamma", self.gamma, above=0)
+        self._check()
+
+    def check_rows(self, X: Any) -> None:
+        """Raise ValueError if <x, x> of a row leaves the radius of convergence."""
+        if math.isfinite(self.convergence_radius) and X.shape[0]:
+            self._check_within(float(row_norms(X, squared=True).max()), "|x|^2")
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.get_params(), other.get_params()
+        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def _check_within(self, reach: float, what: str) -> None:
+        if reach >= self.convergence_radius:
+            raise ValueError(
+                f"{type(self).__name__} needs {what} < {self.convergence_radius:.6g}, its radius "
+                f"of convergence, but these rows reach {reach:.6g}; scale the rows down or use "
+                f"kernel.rescaled(X)."
+            )
+
+    @abstractmethod
+    def _value(self, t: np.ndarray) -> np.ndarray:
+        """f(t)."""
+
+    @abstractmethod
+    def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
+        """a_n of f for the given n."""
+
+    def _radius(self) -> float:
+        """f's series converges for |t| below this."""
+        return math.inf
+
+    def _check(self) -> None:
+        """Raise ValueError for a parameter other than gamma that has no meaning."""
+
+
+class Polynomial(DotProductKernel):
+    """(gamma <x, y> + coef0)^degree; a_n = C(degree, n) gamma^n coef0^(degree - n).
+
+    Examples
+    --------
+    >>> from craftmaps import Polynomial
+    >>> Polynomial(degree=2).maclaurin(3).tolist()
+    [1.0, 2.0, 1.0, 0.0]
+    >>> Polynomial(degree=2)([[1.0, 0.0]], [[2.0, 5.0]]).tolist()
+    [[9.0]]
+    """
+
+    def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    @property
+    def highest_degree(self) -> float:
+        return self.degree
+
+    def _check(self) -> None:
+        _check_number(self, "degree", self.degree, least=1, kind=Integral)
+        _check_number(self, "coef0", self.coef0, least=0)
+
+    def _value(self, t: np.ndarray) -> np.ndarray:
+        return (t + self.coef0) ** self.degree
+
+    def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
+        rest = np.maximum(self.degree - degrees, 0)
+        return np.where(
+            degrees <= self.degree, binom(self.degree, degrees) * float(self.coef0) ** rest, 0.0
+        )
+
+
+class Exponential(DotProductKernel):
+    """exp(gamma <x, y>); a_n = gamma^n / n!. With gamma = 1/s^2 it is KK's exp(<x, y> / s^2).
+
+    Examples
+    --------
+    >>> from craftmaps import Exponential
+    >>> Exponential(gamma=2.0).maclaurin(2).tolist()
+    [1.0, 2.0, 2.0]
+    """
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+
+    def _value(self, t: np.ndarray) -> np.ndarray:
+        return np.exp(t)
+
+    def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
+        return np.asarray(1 / factorial(degrees))
+
+
+class VovkReal(DotProductKernel):
+    """Vovk's real polynomial (1 - t^p) / (1 - t) of t = gamma <x, y>: a_n = gamma^n for n < p.
+
+    Examples
+    --------
+    >>> from craftmaps import VovkReal
+    >>> VovkReal(p=3)([[1.0]], [[2.0]]).tolist()
+    [[7.0]]
+    """
+
+    def __init__(self, p: int = 3, gamma: float = 1.0) -> None:
+        self.p = p
+        self.gamma = gamma
+
+    @property
+    def highest_degree(self) -> float:
+        return self.p - 1
+
+    def _check(self) -> None:
+        _check_number(self, "p", self.p, least=1, kind=Integral)
+
+    def _value(self, t: np.ndarray) -> np.ndarray:
+        return np.polynomial.polynomial.polyval(t, np.ones(self.p))  # exact at t = 1 too
+
+    def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
+        return (degrees < self.p).astype(float)
+
+
+class VovkInfinite(DotProductKernel):
+    """Vovk's infinite polynomial 1 / (1 - gamma <x, y>), for |<x, y>| < 1 / gamma: a_n = gamma^n.
+
+    Examples
+    --------
+    >>> from craftmaps import VovkInfinite
+    >>> kernel = VovkInfinite()
+    >>> kernel([[0.5]]).round(3).tolist()
+    [[1.333]]
+    >>> kernel.rescaled([[0.0, 2.0]]).gamma
+    0.125
+    """
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+
+    def _radius(self) -> float:
+        return 1.0
+
+    def _value(self, t: np.ndarray) -> np.ndarray:
+        return 1 / (1 - t)
+
+    def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
+        return np.ones(len(degrees))
+
+
+class DotProduct(DotProductKernel):
+    """sum_n coefficients[n] (gamma <x, y>)^n, with coefficients of your own.
+
+    `radius` limits |gamma <x, y>|, for a list that is the beginning of an infinite series.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import DotProduct
+    >>> DotProduct([0.0, 1.0, 0.5])([[2.0]]).tolist()
+    [[12.0]]
+    >>> DotProduct.from_function(np.cosh).maclaurin(4).round(6).tolist()
+    [1.0, 0.0, 0.5, 0.0, 0.041667]
+    """
+
+    def __init__(
+        self, coefficients: Sequence[float], gamma: float = 1.0, radius: float = math.inf
+    ) -> None:
+        self.coefficients = coefficients
+        self.gamma = gamma
+        self.radius = radius
+
+    @property
+    def highest_degree(self) -> float:
+        return int(np.flatnonzero(np.asarray(self.coefficients))[-1])
+
+    def _check(self) -> None:
+        values = np.asarray(self.coefficients, dtype=float)
+        if values.ndim != 1 or not values.size:
+            raise ValueError("DotProduct needs a non-empty list of coefficients a_0, a_1, ....")
+        for n, value in enumerate(values):
+            if not (value >= 0 and math.isfinite(value)):
+                raise ValueError(
+                    f"DotProduct: coefficient a_{n} is {value}, but every Maclaurin coefficient "
+                    f"must be finite and >= 0 for the kernel to be positive definite."
+                )
+        if not values.any():
+            raise ValueError("DotProduct: all coefficients are 0; at least one must be positive.")
+        if not self.radius > 0:
+            raise ValueError(f"DotProduct: radius must be above 0, got {self.radius!r}.")
+
+    def _radius(self) -> float:
+        return self.radius
+
+    def _value(self, t: np.ndarray) -> np.ndarray:
+        values = np.asarray(self.coefficients, dtype=t.dtype)
+        return np.asarray(np.polynomial.polynomial.polyval(t, values))
+
+    def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
+        values = np.asarray(self.coefficients, dtype=float)
+        return np.where(degrees < len(values), values[np.minimum(degrees, len(values) - 1)], 0.0)
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[[Any], Any], max_degree: int = 60, radius: float | None = None
+    ) -> Self:
+        """The kernel of an analytic f, from its first Maclaurin coefficients.
+
+        Parameters
+        ----------
+        function : callable
+            f, applicable to complex NumPy arrays or at least to complex numbers.
+        max_degree : int
+            The series stops there. The kernel that comes back is this polynomial.
+        radius : float or None
+            f is analytic for |t| < radius. If None, it is found, a little below its true value.
+        """
+        coefficients, found = taylor_coefficients(function, max_degree, radius)
+        trimmed = np.trim_zeros(coefficients, "b")
+        kernel = cls(trimmed.tolist(), radius=found)
+        kernel.check()
+        return kernel
+
+
+def _check_number(
+    kernel: DotProductKernel,
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    kind: type = Real,
+) -> None:
+    limit = f"above {above}" if above is not None else f"at least {least}"
+    noun = "an integer" if kind is Integral else "a finite number"
+    good = isinstance(value, kind) and not isinstance(value, bool)
+    good = good and math.isfinite(value)
+    if good and above is not None:
+        good = value > above
+    if good and least is not None:
+        good = value >= least
+    if not good:
+        owner = type(kernel).__name__
+        raise ValueError(f"{owner}: {name} must be {noun} {limit}, got {value!r}.")

@@ -1,0 +1,81 @@
+"""Taylor coefficients at 0 of a function that can only be evaluated."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_POINTS = 2048
+_LARGE = 1e100  # a function that grows beyond this has overflowed rather than met a pole
+
+
+def taylor_coefficients(
+    function: Callable[[Any], Any], max_degree: int, radius: float | None = None
+) -> tuple[np.ndarray, float]:
+    """a_0 .. a_max_degree of f and the radius within which f was found analytic.
+
+    Cauchy's integral over circles |t| = r, by FFT. The rounding error of a_n is about
+    eps max|f| / r^n, so each a_n is read from the circle where that is least; for non-negative
+    coefficients it is then a few eps relative to a_n itself (Bornemann 2011, "Accuracy and
+    stability of computing high-order derivatives of analytic functions by Cauchy integrals").
+    What is not above that error is returned as 0.
+    """
+    if not 1 <= max_degree < _POINTS // 4:
+        raise ValueError(f"max_degree must be from 1 to {_POINTS // 4 - 1}, got {max_degree!r}.")
+    if radius is not None and not radius > 0:
+        raise ValueError(f"radius must be above 0, got {radius!r}.")
+    limit = math.inf if radius is None else 0.98 * radius
+    grid = 2.0 ** (np.arange(-40, 41) / 4)
+    grid = grid[grid < limit] if radius is None else np.append(grid[grid < limit], limit)
+    coefficients = np.zeros(max_degree + 1)
+    error = np.full(max_degree + 1, math.inf)
+    inside, outside, largest = 0.0, math.inf, 0.0
+    for circle in grid:
+        spectrum, size = _circle(function, circle)
+        if spectrum is None:
+            if math.isfinite(size) or largest < _LARGE:
+                outside = circle
+            break
+        inside, largest = circle, size
+        with np.errstate(over="ignore", under="ignore"):
+            powers = circle ** -np.arange(max_degree + 1.0)
+        here = np.finfo(float).eps * size * powers
+        better = here < error
+        coefficients[better] = (spectrum[: max_degree + 1] * powers)[better]
+        error[better] = here[better]
+    if inside == 0.0:
+        raise ValueError("function is not analytic around t = 0: it has no Maclaurin series.")
+    coefficients[np.abs(coefficients) <= 50 * error] = 0.0
+    if radius is not None or math.isinf(outside):
+        return coefficients, math.inf if radius is None else float(radius)
+    for _ in range(12):  # the largest circle that still passes
+        middle = (inside + outside) / 2
+        passes = _circle(function, middle)[0] is not None
+        inside, outside = (middle, outside) if passes else (inside, middle)
+    return coefficients, float(inside)
+
+
+def _circle(function: Callable[[Any], Any], circle: float) -> tuple[np.ndarray | None, float]:
+    """a_n circle^n by FFT and max|f|; None instead of the first unless f is analytic inside.
+
+    Where it is not, powers t^-n appear, which fill the upper half of the spectrum.
+    """
+    t = circle * np.exp(2j * np.pi * np.arange(_POINTS) / _POINTS)
+    with np.errstate(all="ignore"):
+        try:
+            values = np.asarray(function(t), dtype=complex)
+        except (TypeError, ValueError):  # a function of one number
+            values = np.array([complex(function(complex(point))) for point in t])
+    if values.shape != t.shape:
+        raise ValueError(f"function returned shape {values.shape} for an array of shape {t.shape}.")
+    if not np.isfinite(values).all():
+        return None, math.inf
+    size = float(np.abs(values).max())
+    spectrum = np.fft.fft(values) / _POINTS
+    if np.abs(spectrum[_POINTS // 2 :]).max() > 1e-10 * size:
+        return None, size
+    low = spectrum[: _POINTS // 4]
+    if np.abs(low.imag).max() > 1e-8 * size:
+        raise ValueError("function must be real for real t: a Maclaurin coefficient is complex.")
+    return low.real, size

@@ -1,0 +1,347 @@
+"""Fast Hadamard transforms and products of rotated rows.
+
+Everything here works on one row at a time, whose rotated copies stay in the first-level cache.
+The butterflies are written on vectors of eight numbers: the compiler's own vectoriser does not
+find them for the short strides, and guards longer ones with overlap checks that cost more than
+the arithmetic. LLVM lowers a vector of eight to whatever the machine has.
+
+All functions that call each other live in this file, because a cached caller does not notice a
+change in another one.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from craftmaps.loops.compiled import compiled
+
+LANES = 8
+_SMALLEST = LANES * LANES  # the shortest transform that the vector code can do
+_I32 = ir.IntType(32)
+_I64 = ir.IntType(64)
+
+
+class _Vectors:
+    """Loads, stores and butterflies on vectors of `LANES` numbers, while code is generated."""
+
+    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
+        self.context, self.builder = context, builder
+        self.scalar = context.get_value_type(dtype)
+        self.type = ir.VectorType(self.scalar, LANES)
+        self.align = dtype.bitwidth // 8
+
+    def pointer(self, array_type: Any, array: Any, index: Any) -> Any:
+        data = self.context.make_array(array_type)(self.context, self.builder, array).data
+        return self.builder.bitcast(self.builder.gep(data, [index]), self.type.as_pointer())
+
+    def load(self, pointer: Any, k: int = 0) -> Any:
+        place = self.builder.gep(pointer, [ir.Constant(_I64, k)])
+        return self.builder.load(place, align=self.align)
+
+    def store(self, vector: Any, pointer: Any, k: int = 0) -> None:
+        place = self.builder.gep(pointer, [ir.Constant(_I64, k)])
+        self.builder.store(vector, place, align=self.align)
+
+    def broadcast(self, value: Any) -> Any:
+        undefined = ir.Constant(self.type, ir.Undefined)
+        first = self.builder.insert_element(undefined, value, ir.Constant(_I32, 0))
+        mask = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+        return self.builder.shuffle_vector(first, first, mask)
+
+    def across(self, vectors: list[Any]) -> list[Any]:
+        """The Hadamard transform over the list, lane by lane."""
+        vectors = list(vectors)
+        half = 1
+        while half < len(vectors):
+            for i in range(len(vectors)):
+                if not i & half:
+                    a, b = vectors[i], vectors[i + half]
+                    vectors[i] = self.builder.fadd(a, b)
+                    vectors[i + half] = self.builder.fsub(a, b)
+            half *= 2
+        return vectors
+
+    def within(self, vector: Any) -> Any:
+        """The Hadamard transform over the lanes of one vector: swap, then add with signs."""
+        for stride in (1, 2, 4):
+            lanes = range(LANES)
+            mask = ir.Constant(ir.VectorType(_I32, LANES), [j ^ stride for j in lanes])
+            signs = ir.Constant(self.type, [-1.0 if j & stride else 1.0 for j in lanes])
+            swapped = self.builder.shuffle_vector(vector, vector, mask)
+            vector = self.builder.fadd(
+                swapped, self.builder.fmul(vector, signs, flags=("contract",)), flags=("contract",)
+            )
+        return vector
+
+
+@intrinsic
+def _transform64(typing_context: Any, u: Any, i: Any) -> Any:
+    """u[i:i+64] = H_64 u[i:i+64]."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vectors = _Vectors(context, builder, signature.args[0].dtype)
+        place = vectors.pointer(signature.args[0], args[0], args[1])
+        loaded = vectors.across([vectors.load(place, k) for k in range(LANES)])
+        for k, vector in enumerate(loaded):
+            vectors.store(vectors.within(vector), place, k)
+        return context.get_dummy_value()
+
+    return types.void(u, types.intp), generate
+
+
+def _make_butterfly(radix: int) -> Any:
+    @intrinsic
+    def butterfly(typing_context: Any, u: Any, i: Any, stride: Any) -> Any:
+        """`radix` runs of eight numbers, `stride` apart from u[i] on, transformed in place."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vectors = _Vectors(context, builder, signature.args[0].dtype)
+            places = []
+            for k in range(radix):
+                shift = builder.mul(args[2], ir.Constant(_I64, k))
+                index = builder.add(args[1], shift)
+                places.append(vectors.pointer(signature.args[0], args[0], index))
+            loaded = vectors.across([vectors.load(place) for place in places])
+            for place, vector in zip(places, loaded, strict=True):
+                vectors.store(vector, place)
+            return context.get_dummy_value()
+
+        return types.void(u, types.intp, types.intp), generate
+
+    return butterfly
+
+
+_butterfly2, _butterfly4, _butterfly8 = (_make_butterfly(radix) for radix in (2, 4, 8))
+
+
+def _make_product(accumulate: bool) -> Any:
+    @intrinsic
+    def product(
+        typing_context: Any, z: Any, j: Any, u: Any, places: Any, shift: Any, scale: Any
+    ) -> Any:
+        """z[j+shift:][:8] = (or +=) scale * prod_k u[places[k]+shift:][:8]."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vectors = _Vectors(context, builder, signature.args[0].dtype)
+            target = vectors.pointer(signature.args[0], args[0], builder.add(args[1], args[4]))
+            factors = [vectors.broadcast(args[5])]
+            for k in range(len(signature.args[3])):
+                index = builder.add(builder.extract_value(args[3], k), args[4])
+                factors.append(vectors.load(vectors.pointer(signature.args[2], args[2], index)))
+            while len(factors) > 2:  # a tree, for short chains of dependent multiplications
+                pairs = [factors[i : i + 2] for i in range(0, len(factors), 2)]
+                factors = [builder.fmul(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            result = builder.fmul(*factors, flags=("contract",))
+            if accumulate:
+                result = builder.fadd(vectors.load(target), result, flags=("contract",))
+            vectors.store(result, target)
+            return context.get_dummy_value()
+
+        return types.void(z, types.intp, u, places, types.intp, z.dtype), generate
+
+    return product
+
+
+_add_product, _set_product = _make_product(True), _make_product(False)
+
+
+@compiled
+def _transform(u: np.ndarray) -> None:
+    """u = H u in place, H the unnormalised Hadamard matrix; the length is a power of two."""
+    n = u.shape[0]
+    if n < _SMALLEST:
+        half = 1
+        while half < n:
+            for i in range(n):
+                if not i & half:
+                    a, b = u[i], u[i + half]
+                    u[i] = a + b
+                    u[i + half] = a - b
+            half *= 2
+        return
+    for i in range(0, n, _SMALLEST):
+        _transform64(u, i)
+    stride = _SMALLEST
+    while 8 * stride <= n:
+        for base in range(0, n, 8 * stride):
+            for i in range(base, base + stride, LANES):
+                _butterfly8(u, i, stride)
+        stride *= 8
+    if 4 * stride <= n:
+        for base in range(0, n, 4 * stride):
+            for i in range(base, base + stride, LANES):
+                _butterfly4(u, i, stride)
+    elif 2 * stride <= n:
+        for base in range(0, n, 2 * stride):
+            for i in range(base, base + stride, LANES):
+                _butterfly2(u, i, stride)
+
+
+@compiled
+def hadamard_rows(X: np.ndarray) -> None:
+    """Replace each row x of X by H x. The number of columns is a power of two."""
+    for i in range(X.shape[0]):
+        _transform(X[i])
+
+
+@compiled
+def _rotate(u: np.ndarray, x: np.ndarray, gather: np.ndarray, overlap: int) -> None:
+    """u = H P S x: permuted, signed, transformed, with its first entries repeated at the end.
+
+    `gather` holds permutation, signs and padding at once: x is stored as (x, -x, 0). The repeat
+    lets a slice start anywhere without wrapping around.
+    """
+    n = gather.shape[0]
+    for j in range(n):
+        u[j] = x[gather[j]]
+    _transform(u[:n])
+    for j in range(overlap):
+        u[n + j] = u[j]
+
+
+@compiled
+def _signed_row(x: np.ndarray, row: np.ndarray) -> None:
+    d = row.shape[0]
+    for j in range(d):
+        x[j] = row[j]
+        x[d + j] = -row[j]
+    x[2 * d] = 0
+
+
+@compiled
+def _add_run(z: np.ndarray, j: int, u: np.ndarray, places: Any, length: int, scale: float) -> None:
+    for shift in range(0, length, LANES):
+        _add_product(z, j, u, places, shift, scale)
+
+
+@compiled
+def _set_run(u: np.ndarray, spare: int, places: Any, length: int) -> None:
+    for shift in range(0, length, LANES):
+        _set_product(u, spare, u, places, shift, u.dtype.type(1))
+
+
+@compiled
+def _add_slices(
+    z: np.ndarray, j: int, u: np.ndarray, p: np.ndarray, n: int, length: int, c: float, spare: int
+) -> None:
+    """z[j+l] += c * prod_{k<n} u[p[k]+l] for l < length. u[spare:] is scratch."""
+    whole = length - length % LANES
+    for shift in range(whole, length):
+        product = c
+        for k in range(n):
+            product *= u[p[k] + shift]
+        z[j + shift] += product
+    if n == 1:
+        _add_run(z, j, u, (p[0],), whole, c)
+    elif n == 2:
+        _add_run(z, j, u, (p[0], p[1]), whole, c)
+    elif n == 3:
+        _add_run(z, j, u, (p[0], p[1], p[2]), whole, c)
+    elif n == 4:
+        _add_run(z, j, u, (p[0], p[1], p[2], p[3]), whole, c)
+    elif n == 5:
+        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4]), whole, c)
+    elif n == 6:
+        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5]), whole, c)
+    elif n == 7:
+        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6]), whole, c)
+    else:  # the leading factors are multiplied in the scratch slice, a few at a time
+        _set_run(u, spare, (p[0], p[1], p[2], p[3]), whole)
+        k = 4
+        while n - k > 3:
+            _set_run(u, spare, (spare, p[k], p[k + 1], p[k + 2]), whole)
+            k += 3
+        if n - k == 3:
+            _add_run(z, j, u, (spare, p[k], p[k + 1], p[k + 2]), whole, c)
+        elif n - k == 2:
+            _add_run(z, j, u, (spare, p[k], p[k + 1]), whole, c)
+        else:
+            _add_run(z, j, u, (spare, p[k]), whole, c)
+
+
+@compiled
+def product_rows(
+    X: np.ndarray,
+    gather: np.ndarray,
+    rotations: np.ndarray,
+    blocks: np.ndarray,
+    degree: np.ndarray,
+    length: np.ndarray,
+    column: np.ndarray,
+    scale: np.ndarray,
+    offset: np.ndarray,
+    overlap: int,
+    Z: np.ndarray,
+) -> None:
+    """Z[i, column[b]+l] = sum over blocks b of scale[b] * prod_{k < degree[b]} u_k[offset[b,k]+l].
+
+    The rotations u_k of a row are made set by set: set s owns the rows
+    rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1].
+    """
+    width = gather.shape[1] + overlap
+    most = 0
+    for s in range(rotations.shape[0] - 1):
+        most = max(most, rotations[s + 1] - rotations[s])
+    u = np.empty(most * width + overlap, X.dtype)
+    spare = most * width
+    x = np.empty(2 * X.shape[1] + 1, X.dtype)
+    for i in range(X.shape[0]):
+        _signed_row(x, X[i])
+        z = Z[i]
+        z[:] = 0
+        for s in range(rotations.shape[0] - 1):
+            for k in range(rotations[s + 1] - rotations[s]):
+                _rotate(u[k * width : (k + 1) * width], x, gather[rotations[s] + k], overlap)
+            for b in range(blocks[s], blocks[s + 1]):
+                _add_slices(z, column[b], u, offset[b], degree[b], length[b], scale[b], spare)
+
+
+@compiled
+def complex_product_rows(
+    X: np.ndarray,
+    gather: np.ndarray,
+    rotations: np.ndarray,
+    blocks: np.ndarray,
+    degree: np.ndarray,
+    length: np.ndarray,
+    column: np.ndarray,
+    scale: np.ndarray,
+    offset: np.ndarray,
+    overlap: int,
+    Z: np.ndarray,
+) -> None:
+    """As `product_rows` with complex u_k: real parts go to `length` columns, imaginary to the next.
+
+    Rows 2k and 2k+1 of `gather` are the real and the imaginary part of factor k: every entry of x
+    carries a sign from {1, i, -1, -i}, so it stands in one of them and is 0 in the other.
+    """
+    width = gather.shape[1] + overlap
+    most = 0
+    for s in range(rotations.shape[0] - 1):
+        most = max(most, rotations[s + 1] - rotations[s])
+    u = np.empty(most * width, X.dtype)
+    x = np.empty(2 * X.shape[1] + 1, X.dtype)
+    re, im = np.empty(overlap, X.dtype), np.empty(overlap, X.dtype)
+    for i in range(X.shape[0]):
+        _signed_row(x, X[i])
+        z = Z[i]
+        z[:] = 0
+        for s in range(rotations.shape[0] - 1):
+            for k in range(rotations[s + 1] - rotations[s]):
+                _rotate(u[k * width : (k + 1) * width], x, gather[rotations[s] + k], overlap)
+            for b in range(blocks[s], blocks[s + 1]):
+                n = length[b]
+                re[:n] = scale[b]
+                im[:n] = 0
+                for k in range(degree[b]):
+                    p = offset[b, k]
+                    a, c = u[p : p + n], u[p + width : p + width + n]
+                    for l in range(n):
+                        re[l], im[l] = re[l] * a[l] - im[l] * c[l], re[l] * c[l] + im[l] * a[l]
+                j = column[b]
+                for l in range(n):
+                    z[j + l] += re[l]
+                    z[j + n + l] += im[l]

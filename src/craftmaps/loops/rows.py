@@ -1,0 +1,44 @@
+"""Rows in blocks: how work is cut, spread over threads and handed to compiled loops."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba.core import config
+from scipy import sparse
+
+BLOCK_BYTES = 1 << 20  # what one thread keeps in flight: fits the second-level cache
+
+
+def for_each_block(
+    task: Callable[[int, int], None], n_rows: int, row_bytes: int, max_rows: int = 512
+) -> None:
+    """Call `task(start, stop)` for consecutive blocks of rows, on all threads.
+
+    The number of threads is NUMBA_NUM_THREADS, which joblib also sets in its workers. Plain
+    threads are used instead of numba's, whose fallback layer aborts the process when two Python
+    threads enter it and whose OpenMP layer does so after a fork.
+    """
+    threads: int = config.NUMBA_NUM_THREADS
+    rows = max(1, min(max_rows, BLOCK_BYTES // max(1, row_bytes), -(-n_rows // threads)))
+    starts = range(0, n_rows, rows)
+
+    def run(start: int) -> None:
+        task(start, min(start + rows, n_rows))
+
+    if threads == 1 or len(starts) == 1:
+        for start in starts:
+            run(start)
+        return
+    with ThreadPoolExecutor(min(threads, len(starts))) as pool:
+        for _ in pool.map(run, starts):
+            pass
+
+
+def dense_block(X: Any, start: int, stop: int, dtype: Any) -> np.ndarray:
+    """Rows start..stop of a dense or CSR matrix, C-ordered and writable as the loops want them."""
+    block = X[start:stop]
+    if sparse.issparse(block):
+        block = block.toarray()
+    return np.require(block, dtype, ["C", "W"])

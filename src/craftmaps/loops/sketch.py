@@ -1,0 +1,31 @@
+"""Count sketches: each entry of a row is added, with a sign, to the bucket of its column."""
+
+import numpy as np
+
+from craftmaps.loops.compiled import compiled
+
+
+@compiled
+def sketch_dense(X: np.ndarray, bucket: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
+    """out[i, bucket[j]] += sign[j] X[i, j]."""
+    for i in range(X.shape[0]):
+        row, sketch = X[i], out[i]
+        for j in range(row.shape[0]):
+            sketch[bucket[j]] += sign[j] * row[j]
+
+
+@compiled
+def sketch_sparse(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    bucket: np.ndarray,
+    sign: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """The same for the rows of a CSR matrix, at the cost of its non-zeros."""
+    for i in range(out.shape[0]):
+        sketch = out[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            sketch[bucket[j]] += sign[j] * data[k]

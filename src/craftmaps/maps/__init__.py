@@ -1,0 +1,6 @@
+"""Rows in, features out: one algorithm per file."""
+
+from craftmaps.maps.maclaurin import RandomMaclaurin
+from craftmaps.maps.tensor_sketch import TensorSketch
+
+__all__ = ["RandomMaclaurin", "TensorSketch"]

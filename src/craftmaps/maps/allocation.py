@@ -1,0 +1,245 @@
+"""How many random features each degree of a dot-product kernel gets.
+
+A law answers with two arrays over the degrees n: `counts`, the number of features of degree n, and
+`weights`, the square of the factor that scales each of them, so that the sum over features of
+weight * prod_j <w_j, x> <w_j, y> has expectation sum_n a_n <x, y>^n.
+"""
+
+import heapq
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+
+from craftmaps.kernels import DotProductKernel
+
+_SAMPLE_ROWS = 256
+_NEGLIGIBLE = 2.0**-24  # the rounding error of float32, relative to f(R^2)
+_HIGHEST_AUTOMATIC = 64
+
+
+@dataclass(frozen=True)
+class PairMoments:
+    """For sampled pairs of rows: <x,y>^2, |x|^2 |y|^2 and sum_i x_i^2 y_i^2."""
+
+    square: np.ndarray
+    norms: np.ndarray
+    fourth: np.ndarray
+
+    @classmethod
+    def of_sample(cls, X: Any, rng: np.random.Generator) -> "PairMoments":
+        """All pairs of distinct rows of a random subsample; a lone row is paired with itself."""
+        n_rows = X.shape[0]
+        X = X[np.sort(rng.choice(n_rows, min(n_rows, _SAMPLE_ROWS), replace=False))]
+        X = X.astype(np.float64)
+        squares = X.multiply(X).tocsr() if hasattr(X, "multiply") else X * X
+        pairs = np.triu_indices(X.shape[0], k=1 if X.shape[0] > 1 else 0)
+        inner = safe_sparse_dot(X, X.T, dense_output=True)
+        fourth = safe_sparse_dot(squares, squares.T, dense_output=True)
+        norms = np.outer(inner.diagonal(), inner.diagonal())
+        return cls(inner[pairs] ** 2, norms[pairs], fourth[pairs])
+
+    def scaled(self, squared_norm: float) -> "PairMoments":
+        """The moments of the rows divided by sqrt(squared_norm)."""
+        return PairMoments(*(part / squared_norm**2 for part in vars(self).values()))
+
+    def bases(self, projection: str, complex_to_real: bool) -> list[np.ndarray]:
+        """E[(<w,x><w,y>)^2] of one factor, and for complex w also the pseudo-moment.
+
+        Rademacher N + 2c - 2q, Gaussian N + 2c. Complex: |.|^2 has N + c - q and (.)^2 has
+        2c - q (Wacker, Ohana and Filippone 2023), without the q for Gaussian w.
+        """
+        q = 0.0 if projection == "gaussian" else self.fourth
+        if complex_to_real:
+            return [self.norms + self.square - q, 2 * self.square - q]
+        return [self.norms + 2 * self.square - 2 * q]
+
+    def variance(self, degree: int, projection: str, complex_to_real: bool) -> float:
+        """Mean over pairs of the variance of one column of `degree`, unscaled."""
+        bases = self.bases(projection, complex_to_real)
+        return float(np.mean(sum(base**degree - self.square**degree for base in bases)))
+
+    def repulsion(self, degree: int, length: int, complex_to_real: bool) -> float:
+        """Mean over pairs of minus the covariance of two features in one run of a rotation.
+
+        Two different rows of H applied to one randomly permuted and signed x have
+        E[<h,x><h,y><h',x><h',y>] = c - (m - c)/(length - 1), below c: the rows of H exclude each
+        other, so that `length` of them together give <x,y> exactly.
+        """
+        if length == 1:
+            return 0.0
+        terms = []
+        for base in self.bases("hadamard", complex_to_real):
+            other = self.square - (base - self.square) / (length - 1)
+            terms.append(self.square**degree - other**degree)
+        return float(np.mean(sum(terms)))
+
+
+def automatic_degree(kernel: DotProductKernel, squared_norm: float) -> int:
+    """The least degree whose tail is negligible for rows with |x|^2 <= squared_norm (KK s.4.2)."""
+    last = int(min(kernel.highest_degree, _HIGHEST_AUTOMATIC))
+    whole = float(kernel.value(squared_norm))
+    for degree in range(last):
+        if kernel.tail(degree, squared_norm) <= _NEGLIGIBLE * whole:
+            return degree
+    return last
+
+
+def geometric(
+    kernel: DotProductKernel,
+    n_features: int,
+    least_degree: int,
+    max_degree: int | None,
+    p: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """KK Algorithm 1: the degree of each feature is drawn with P[N = n] proportional to p^-(n+1).
+
+    The printed law sums to 1 for p = 2 only; it is normalised here for the others. With
+    `max_degree` it is conditioned on N <= max_degree.
+    """
+    if max_degree is None:
+        drawn = least_degree + rng.geometric(1 - 1 / p, n_features) - 1
+    else:
+        span = np.arange(max_degree - least_degree + 1)
+        law = p ** -(span + 1.0)
+        drawn = least_degree + rng.choice(len(span), n_features, p=law / law.sum())
+    counts = np.bincount(drawn, minlength=least_degree + 1)
+    degrees = np.arange(len(counts))
+    law = (p - 1) * p ** -(degrees - least_degree + 1.0)
+    if max_degree is not None:
+        law /= 1 - p ** -(max_degree - least_degree + 1.0)
+    return counts, kernel.maclaurin(len(counts) - 1) / (n_features * law)
+
+
+def proportional(
+    kernel: DotProductKernel,
+    n_features: int,
+    least_degree: int,
+    max_degree: int,
+    mean_squared_norm: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """P[N = n] proportional to a_n R^(2n), the share of degree n in K(x, x) at the mean norm R.
+
+    Degrees are drawn by systematic sampling, which keeps each count within one of its expectation.
+    """
+    coefficients = kernel.maclaurin(max_degree)
+    law = coefficients * mean_squared_norm ** np.arange(max_degree + 1.0)
+    law[:least_degree] = 0
+    if not law.any():  # rows of zeros: every degree says the same
+        law = np.where(np.arange(max_degree + 1) >= least_degree, coefficients, 0.0)
+    law = law / law.sum()
+    points = (rng.random() + np.arange(n_features)) / n_features
+    drawn = np.searchsorted(np.cumsum(law)[:-1], points, side="right")
+    counts = np.bincount(drawn, minlength=max_degree + 1)
+    weights = np.divide(coefficients, n_features * law, out=np.zeros_like(law), where=law > 0)
+    return counts, weights
+
+
+def optimized(
+    kernel: DotProductKernel,
+    n_features: int,
+    least_degree: int,
+    max_degree: int,
+    moments: PairMoments,
+    squared_norm: float,
+    projection: str,
+    complex_to_real: bool,
+    length: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts that minimise the expected squared error of the kernel over the sampled pairs.
+
+    Wacker, Kanagawa and Filippone ("Improved random features for dot product kernels"): degree n
+    gets D_n features, scaled by sqrt(a_n / D_n), and one feature after another goes where it
+    lowers sum_n a_n^2 V_n / D_n most. For Hadamard projections of `length` points, V_n is the
+    variance less the repulsion within runs of `length` features, and length^n features of degree
+    n give <x,y>^n exactly.
+    """
+    coefficients = kernel.maclaurin(max_degree)
+    used = [n for n in range(max(1, least_degree), max_degree + 1) if coefficients[n] > 0]
+    counts = np.zeros(max_degree + 1, dtype=np.int64)
+    if least_degree == 0 and coefficients[0] > 0:
+        counts[0] = 1 if used else n_features
+    moments = moments.scaled(squared_norm)
+    curves = []
+    for n in used:
+        size = (coefficients[n] * squared_norm**n) ** 2
+        variance = moments.variance(n, projection, complex_to_real)
+        repulsion, cap = 0.0, math.inf
+        if projection == "hadamard":
+            repulsion = moments.repulsion(n, length, complex_to_real)
+            cap = float(length) ** n
+        later = max(0.0, variance - (length - 1) * repulsion)
+        if length < cap < math.inf:
+            later *= cap / (cap - length)  # drawn without replacement from all of them
+        curves.append(_Curve(size * (variance + repulsion), size * later, length, cap))
+    if used:
+        counts[used] = _share(n_features - int(counts[0]), curves)
+    weights = np.divide(coefficients, counts, out=np.zeros_like(coefficients), where=counts > 0)
+    return counts, weights
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Error of a degree as a function of its features D: early/D up to the knee, later/D beyond.
+
+    Constants are left out, since only differences count; from `cap` on there is nothing to gain.
+    """
+
+    early: float
+    later: float
+    knee: int
+    cap: float
+
+    def gain(self, count: int) -> float:
+        """What the next feature takes off the error."""
+        if count >= self.cap:
+            return 0.0
+        return (self.early if count < self.knee else self.later) / (count * (count + 1.0))
+
+    def count_above(self, gain: float) -> int:
+        """How many features each gain at least `gain` (at least one)."""
+        count = _largest(self.early / gain)
+        if count > self.knee:
+            count = max(float(self.knee), _largest(self.later / gain))
+        return max(1, int(min(count, self.cap, 1e15)))
+
+
+def _largest(ratio: float) -> float:
+    """The largest D with D (D - 1) <= ratio."""
+    return math.floor((1 + math.sqrt(1 + 4 * ratio)) / 2)
+
+
+def _share(total: int, curves: list[_Curve]) -> list[int]:
+    """Give `total` features to the curves, at least one each, where they gain most.
+
+    Gains fall along each curve, so this is optimal. Bisection on the marginal gain brings all but
+    a few features into place, the heap places the rest.
+    """
+    high = max(max(curve.early, curve.later) for curve in curves)
+    if high <= 0:  # the kernel is exact already
+        return [total - len(curves) + 1] + [1] * (len(curves) - 1)
+    low = high / (4.0 * total + 4.0) ** 2
+    high *= 2
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        if sum(curve.count_above(middle) for curve in curves) > total:
+            low = middle
+        else:
+            high = middle
+    counts = [curve.count_above(high) for curve in curves]
+    heap = [
+        (-curve.gain(count), i) for i, (curve, count) in enumerate(zip(curves, counts, strict=True))
+    ]
+    heapq.heapify(heap)
+    left = total - sum(counts)
+    while left:
+        gain, i = heapq.heappop(heap)
+        step = 1 if gain else left  # nothing to gain anywhere: the rest may as well stay here
+        counts[i] += step
+        left -= step
+        heapq.heappush(heap, (-curves[i].gain(counts[i]), i))
+    return counts

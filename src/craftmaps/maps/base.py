@@ -1,0 +1,119 @@
+"""What every feature map does the same way: validate, draw, fill."""
+
+import math
+from abc import ABC, abstractmethod
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+_FLOATS = (np.float64, np.float32)
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """A transformer whose inner products of outputs approximate a kernel.
+
+    A map defines `_draw(X, rng)`, which draws what it needs for rows like X, and `_fill(X, out)`,
+    which writes the features of valid rows into a C-ordered buffer.
+    """
+
+    n_components: int
+    random_state: Any
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the map for rows like those of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
+        if not is_integer(self.n_components) or self.n_components < 1:
+            raise ValueError(
+                f"n_components must be an integer of at least 1, got {self.n_components!r}."
+            )
+        self._draw(X, generator(self.random_state))
+        self._n_features_out = int(self.n_components)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features of the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), float32 if X is float32, otherwise float64
+        """
+        check_is_fitted(self, "_n_features_out")
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        out = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
+        self._fill(X, out)
+        return out
+
+    def transform_into(self, X: Any, out: np.ndarray) -> np.ndarray:
+        """As `transform`, into a C-ordered floating-point buffer with at least as many rows.
+
+        Returns the part of `out` that was written. The features have the precision of `out`.
+        """
+        check_is_fitted(self, "_n_features_out")
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        fits = out.ndim == 2 and out.shape[0] >= X.shape[0] and out.shape[1] == self._n_features_out
+        if not (fits and out.flags.c_contiguous and out.flags.writeable and out.dtype in _FLOATS):
+            raise ValueError(
+                f"out must be a writable C-ordered float32 or float64 array of at least "
+                f"{X.shape[0]} rows and exactly {self._n_features_out} columns, got {out.dtype} of "
+                f"shape {out.shape}."
+            )
+        filled = out[: X.shape[0]]
+        self._fill(X, filled)
+        return filled
+
+    @abstractmethod
+    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+        """Draw the map, with all checks of parameters."""
+
+    @abstractmethod
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        """Write the features of X's rows into `out`."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A NumPy generator from what scikit-learn accepts as random_state, or a generator itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+def is_integer(value: Any) -> bool:
+    """Whether value is a whole number and not a boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether value is a finite real number and not a boolean."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise ValueError unless `value` is one of the names in `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")

@@ -1,0 +1,178 @@
+"""Products of slices of randomly rotated rows: the structured projection of Random Maclaurin.
+
+CRAFT s.3.5 multiplies entries of H M_t x, H the Hadamard matrix and M_t random signs. Printed as it
+is, two factors of one feature may share their signs, which biases the product. Here
+
+- every factor k has its own signs *and its own permutation* of the padded row, u_k = H P_k S_k x,
+  so a feature prod_k u_k[i_k] is exactly unbiased. Without the permutations, neighbouring features
+  of sparse rows vary together, and their sum many times more than one of independent features;
+- the features of one degree are runs u_1[o_1 + l] ... u_n[o_n + l], l = 0, 1, ..., as long as the
+  padded row at most: contiguous slices that need no gather. Within a run no index of a factor is
+  used twice, which brings the variance below that of independent features;
+- runs of one degree have distinct offsets; when all of them are spent, a new set of rotations
+  begins.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craftmaps.loops import hadamard
+from craftmaps.loops.rows import dense_block, for_each_block
+
+_SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
+_FEW = 1 << 40  # below this many choices, runs are drawn without replacement
+
+
+def padded_length(n_columns: int) -> int:
+    """The least power of two that is at least n_columns."""
+    return 1 << (n_columns - 1).bit_length()
+
+
+@dataclass(frozen=True)
+class HadamardProducts:
+    """Drawn rotations and runs, ready to be applied. `gather` codes signs, permutation, padding."""
+
+    gather: np.ndarray
+    rotations: np.ndarray
+    blocks: np.ndarray
+    degree: np.ndarray
+    length: np.ndarray
+    column: np.ndarray
+    scale: np.ndarray
+    offset: np.ndarray
+    complex_to_real: bool
+
+    @classmethod
+    def draw(
+        cls,
+        counts: np.ndarray,
+        weights: np.ndarray,
+        first_column: int,
+        n_columns_in: int,
+        complex_to_real: bool,
+        rng: np.random.Generator,
+    ) -> "HadamardProducts":
+        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on."""
+        size = padded_length(n_columns_in)
+        parts = 2 if complex_to_real else 1
+        pieces = []
+        column = first_column
+        for n in range(1, len(counts)):
+            if counts[n] and weights[n]:
+                piece = _runs(n, int(counts[n]), size, rng)
+                piece["column"] = column + parts * piece["column"]
+                piece["scale"] = np.full(len(piece["length"]), np.sqrt(weights[n]))
+                pieces.append(piece)
+            column += parts * int(counts[n])
+        drawn = _joined(pieces)
+        order = np.argsort(drawn["set"], kind="stable")
+        drawn = {name: values[order] for name, values in drawn.items()}
+        n_sets = int(drawn["set"][-1]) + 1 if len(order) else 0
+        factors = [int(drawn["degree"][drawn["set"] == s].max()) for s in range(n_sets)]
+        rotations = np.concatenate([[0], np.cumsum(factors, dtype=np.int64) * parts]).astype(
+            np.int64
+        )
+        width = size + min(size, _SLICE)
+        places = np.arange(drawn["offset"].shape[1]) * (parts * width)
+        return cls(
+            gather=_draw_rotations(int(rotations[-1]) // parts, n_columns_in, size, parts, rng),
+            rotations=rotations,
+            blocks=np.searchsorted(drawn["set"], np.arange(n_sets + 1)),
+            degree=drawn["degree"],
+            length=drawn["length"],
+            column=drawn["column"],
+            scale=drawn["scale"],
+            offset=drawn["offset"] + places,
+            complex_to_real=complex_to_real,
+        )
+
+    def fill(self, X: Any, out: np.ndarray) -> None:
+        """Write the features of the rows of X into `out`, zero in the columns of no feature."""
+        loop = hadamard.complex_product_rows if self.complex_to_real else hadamard.product_rows
+        dtype = out.dtype
+        scale = self.scale.astype(dtype)
+        overlap = min(self.gather.shape[1], _SLICE)
+
+        def task(start: int, stop: int) -> None:
+            loop(
+                dense_block(X, start, stop, dtype),
+                self.gather,
+                self.rotations,
+                self.blocks,
+                self.degree,
+                self.length,
+                self.column,
+                scale,
+                self.offset,
+                overlap,
+                out[start:stop],
+            )
+
+        for_each_block(task, X.shape[0], dtype.itemsize * X.shape[1])
+
+
+def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Blocks for `count` features of degree n: runs of up to `size`, cut into slices.
+
+    A run is known by its offsets (o_1, ..., o_n) up to a common shift, so there are size^(n-1).
+    Offsets are multiples of eight, which keeps vector loads aligned, unless that is too few.
+    """
+    n_runs = -(-count // size)
+    step = 8 if size >= 64 and n_runs <= (size // 8) ** (n - 1) else 1
+    choices = (size // step) ** (n - 1)
+    n_sets = -(-n_runs // choices)
+    if choices < _FEW:
+        picks = np.concatenate(
+            [
+                rng.choice(choices, min(choices, n_runs - s * choices), replace=False)
+                for s in range(n_sets)
+            ]
+        )
+        differences = (picks[:, None] // (size // step) ** np.arange(n - 1)) % (size // step)
+    else:  # two equal runs are then as good as impossible
+        differences = rng.integers(0, size // step, (n_runs, n - 1))
+    start = rng.integers(0, size // step, (n_runs, 1))
+    offsets = step * np.concatenate([start, start + differences], axis=1)
+    slices = np.arange(0, size, min(size, _SLICE))
+    run = np.repeat(np.arange(n_runs), len(slices))
+    within = np.tile(slices, n_runs)
+    feature = run * size + within
+    kept = feature < count
+    run, within, feature = run[kept], within[kept], feature[kept]
+    ends = np.append(feature[1:], count)
+    return {
+        "set": run // choices,
+        "degree": np.full(len(run), n),
+        "length": ends - feature,
+        "column": feature,
+        "offset": (offsets[run] + within[:, None]) % size,
+    }
+
+
+def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    most = max((piece["offset"].shape[1] for piece in pieces), default=0)
+    empty: dict[str, np.ndarray] = {
+        name: np.zeros(0, dtype=np.int64) for name in ("set", "degree", "length", "column")
+    }
+    empty |= {"scale": np.zeros(0), "offset": np.zeros((0, most), dtype=np.int64)}
+    for piece in pieces:
+        missing = most - piece["offset"].shape[1]
+        piece["offset"] = np.pad(piece["offset"], ((0, 0), (0, missing)))
+    return {name: np.concatenate([empty[name], *(p[name] for p in pieces)]) for name in empty}
+
+
+def _draw_rotations(
+    n_factors: int, d: int, size: int, parts: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Indices into (x, -x, 0), one row per real rotation: sign, permutation and padding at once."""
+    gather = np.full((n_factors * parts, size), 2 * d, dtype=np.int32)
+    for k in range(n_factors):
+        places = rng.permutation(size)[:d]
+        signs = rng.integers(0, 2 * parts, d)
+        signed = np.arange(d) + d * (signs % 2)
+        for part in range(parts):
+            chosen = signs // 2 == part
+            gather[k * parts + part, places[chosen]] = signed[chosen]
+    return gather

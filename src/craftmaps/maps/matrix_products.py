@@ -1,0 +1,88 @@
+"""Products of independent projections: Random Maclaurin as printed, with explicit matrices."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+
+_CHUNK = 1 << 18  # numbers of a matrix that are converted and multiplied at a time
+_ROWS = 256
+
+
+@dataclass(frozen=True)
+class MatrixProducts:
+    """For each degree n an array (parts, n, D_n, d) of weights; parts are real and imaginary."""
+
+    matrices: dict[int, np.ndarray]
+    column: dict[int, int]
+    scale: dict[int, float]
+
+    @classmethod
+    def draw(
+        cls,
+        counts: np.ndarray,
+        weights: np.ndarray,
+        first_column: int,
+        n_columns_in: int,
+        complex_to_real: bool,
+        rng: np.random.Generator,
+        *,
+        gaussian: bool,
+    ) -> "MatrixProducts":
+        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on."""
+        parts = 2 if complex_to_real else 1
+        matrices, columns, scale = {}, {}, {}
+        column = first_column
+        for n in range(1, len(counts)):
+            if counts[n] and weights[n]:
+                shape = (n, int(counts[n]), n_columns_in)
+                matrices[n] = (
+                    _gaussian(shape, parts, rng) if gaussian else _signs(shape, parts, rng)
+                )
+                columns[n] = column
+                scale[n] = float(np.sqrt(weights[n]))
+            column += parts * int(counts[n])
+        return cls(matrices, columns, scale)
+
+    def fill(self, X: Any, out: np.ndarray) -> None:
+        """Write the features of the rows of X into `out`, zero in the columns of no feature."""
+        out[:] = 0
+        for n, matrices in self.matrices.items():
+            parts, _, count, d = matrices.shape
+            step = max(1, _CHUNK // max(d, _ROWS))
+            for first in range(0, count, step):
+                chunk = matrices[:, :, first : first + step].astype(out.dtype)
+                for row in range(0, X.shape[0], _ROWS):
+                    block = X[row : row + _ROWS]
+                    product = _projected(block, chunk[:, 0])
+                    for k in range(1, n):
+                        product *= _projected(block, chunk[:, k])
+                    product *= self.scale[n]
+                    left = self.column[n] + parts * first
+                    width = product.shape[1]
+                    target = out[row : row + _ROWS]
+                    target[:, left : left + width] = product.real
+                    if parts == 2:
+                        target[:, left + width : left + 2 * width] = product.imag
+
+
+def _projected(block: Any, weights: np.ndarray) -> np.ndarray:
+    real: np.ndarray = safe_sparse_dot(block, weights[0].T, dense_output=True)
+    if len(weights) == 1:
+        return real
+    imaginary: np.ndarray = safe_sparse_dot(block, weights[1].T, dense_output=True)
+    return real + 1j * imaginary
+
+
+def _signs(shape: tuple[int, ...], parts: int, rng: np.random.Generator) -> np.ndarray:
+    """Rademacher signs, or with two parts uniform draws from {1, i, -1, -i}."""
+    drawn = rng.integers(0, 2 * parts, shape, dtype=np.int8)
+    sign = 1 - 2 * (drawn % 2)
+    return np.stack([np.where(drawn // 2 == part, sign, 0) for part in range(parts)])
+
+
+def _gaussian(shape: tuple[int, ...], parts: int, rng: np.random.Generator) -> np.ndarray:
+    drawn = rng.standard_normal((parts, *shape), dtype=np.float32)
+    drawn /= np.sqrt(np.float32(parts))
+    return drawn

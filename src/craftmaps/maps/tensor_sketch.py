@@ -1,0 +1,115 @@
+"""TensorSketch for polynomial kernels."""
+
+from typing import Any
+
+import numpy as np
+from scipy import fft, sparse
+
+from craftmaps.kernels import Polynomial, dot_product_kernel
+from craftmaps.loops.rows import dense_block, for_each_block
+from craftmaps.loops.sketch import sketch_dense, sketch_sparse
+from craftmaps.maps.base import FeatureMap
+
+
+class TensorSketch(FeatureMap):
+    """TensorSketch: z(x) = IFFT(prod_k FFT(C_k x)) estimates (gamma <x, y> + coef0)^degree.
+
+    C_k x is a count sketch of (sqrt(gamma) x, sqrt(coef0)) with a hash and a sign for each column.
+    The product of spectra is the sketch of the degree-fold tensor product of the row, which is
+    never formed. The estimate is unbiased, with variance at most (K(x,y)^2 + K(x,x) K(y,y)) / D
+    for D components (Pham and Pagh, Lemma 6).
+
+    Parameters
+    ----------
+    kernel : Polynomial or "poly", default="poly"
+        The kernel. "poly" is `Polynomial()`, of degree 3.
+    n_components : int, default=1024
+        Number of output columns. Fastest where it is a product of small primes.
+    random_state : int, RandomState instance, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : Polynomial
+        The kernel that is approximated.
+    buckets_ : ndarray of shape (degree, n_features + 1)
+        The hash of each column, the last of which is the constant.
+    signs_ : ndarray of shape (degree, n_features + 1)
+        Their signs.
+
+    See Also
+    --------
+    RandomMaclaurin : lower error at equal size for dense rows, and any dot-product kernel.
+
+    References
+    ----------
+    N. Pham and R. Pagh, "Fast and Scalable Polynomial Kernels via Explicit Feature Maps", KDD 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import Polynomial, TensorSketch
+    >>> X = np.random.default_rng(0).random((100, 20))
+    >>> X /= np.linalg.norm(X, axis=1, keepdims=True)
+    >>> kernel = Polynomial(degree=3)
+    >>> Z = TensorSketch(kernel, n_components=4096, random_state=0).fit_transform(X)
+    >>> bool(np.abs(Z @ Z.T - kernel(X)).max() < 0.1 * kernel(X).max())
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Polynomial | str = "poly",
+        n_components: int = 1024,
+        *,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+        kernel = dot_product_kernel(self.kernel)
+        if not isinstance(kernel, Polynomial):
+            raise ValueError(
+                f"TensorSketch approximates Polynomial kernels, got {kernel!r}; use "
+                f"RandomMaclaurin for other dot-product kernels."
+            )
+        self.kernel_ = kernel
+        shape = (kernel.degree, X.shape[1] + 1)
+        # Tables of independent draws: 2-wise independent, as PP asks, and more.
+        self.buckets_ = rng.integers(0, self.n_components, shape, dtype=np.int32)
+        self.signs_ = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        dtype, size = out.dtype, out.shape[1]
+        signs = self.signs_.astype(dtype)
+        signs[:, :-1] *= np.sqrt(dtype.type(self.kernel_.gamma))
+        signs[:, -1] *= np.sqrt(dtype.type(self.kernel_.coef0))
+
+        def task(start: int, stop: int) -> None:
+            spectrum = None
+            sketch = np.empty((stop - start, size), dtype=dtype)
+            for bucket, sign in zip(self.buckets_, signs, strict=True):
+                sketch[:] = 0
+                sketch[:, bucket[-1]] = sign[-1]
+                if sparse.issparse(X):
+                    sketch_sparse(*_csr_block(X, start, stop, dtype), bucket, sign, sketch)
+                else:
+                    sketch_dense(dense_block(X, start, stop, dtype), bucket, sign, sketch)
+                if spectrum is None:
+                    spectrum = fft.rfft(sketch)
+                else:
+                    spectrum *= fft.rfft(sketch)
+            out[start:stop] = fft.irfft(spectrum, n=size, overwrite_x=True)
+
+        for_each_block(task, X.shape[0], 4 * dtype.itemsize * size)
+
+
+def _csr_block(X: Any, start: int, stop: int, dtype: Any) -> tuple[np.ndarray, ...]:
+    """data, indices and indptr of some rows, of the types that the compiled loop knows."""
+    first, last = X.indptr[start], X.indptr[stop]
+    return (
+        np.require(X.data[first:last], dtype, ["C", "W"]),
+        np.require(X.indices[first:last], np.int32, ["C", "W"]),
+        np.asarray(X.indptr[start : stop + 1] - first, dtype=np.int64),
+    )
