@@ -174,7 +174,7 @@ class Exponential(DotProductKernel):
         self.gamma = gamma
 
     def _value(self, t: np.ndarray) -> np.ndarray:
-        return np.exp(t)
+        return np.asarray(np.exp(t))
 
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         return np.asarray(1 / factorial(degrees))

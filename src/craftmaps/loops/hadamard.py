@@ -92,6 +92,31 @@ def _transform64(typing_context: Any, u: Any, i: Any) -> Any:
     return types.void(u, types.intp), generate
 
 
+@intrinsic
+def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any) -> Any:
+    """u[i:i+64] = H_64 x[gather[i:i+64]]; `gather` is unsigned."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vectors = _Vectors(context, builder, signature.args[0].dtype)
+        place = vectors.pointer(signature.args[0], args[0], args[1])
+        source = context.make_array(signature.args[2])(context, builder, args[2]).data
+        indices = context.make_array(signature.args[3])(context, builder, args[3]).data
+        gathered = []
+        for k in range(LANES):
+            vector = ir.Constant(vectors.type, ir.Undefined)
+            for lane in range(LANES):
+                position = builder.add(args[1], ir.Constant(_I64, LANES * k + lane))
+                index = builder.zext(builder.load(builder.gep(indices, [position])), _I64)
+                value = builder.load(builder.gep(source, [index]))
+                vector = builder.insert_element(vector, value, ir.Constant(_I32, lane))
+            gathered.append(vector)
+        for k, vector in enumerate(vectors.across(gathered)):
+            vectors.store(vectors.within(vector), place, k)
+        return context.get_dummy_value()
+
+    return types.void(u, types.intp, x, gather), generate
+
+
 def _make_butterfly(radix: int) -> Any:
     @intrinsic
     def butterfly(typing_context: Any, u: Any, i: Any, stride: Any) -> Any:
@@ -149,21 +174,22 @@ _add_product, _set_product = _make_product(True), _make_product(False)
 
 
 @compiled
-def _transform(u: np.ndarray) -> None:
-    """u = H u in place, H the unnormalised Hadamard matrix; the length is a power of two."""
+def _transform_short(u: np.ndarray) -> None:
+    """u = H u in place, for a length that is any power of two; made for short ones."""
+    half = 1
+    while half < u.shape[0]:
+        for i in range(u.shape[0]):
+            if not i & half:
+                a, b = u[i], u[i + half]
+                u[i] = a + b
+                u[i + half] = a - b
+        half *= 2
+
+
+@compiled
+def _transform_strides(u: np.ndarray) -> None:
+    """The stages of a transform with strides from 64 on."""
     n = u.shape[0]
-    if n < _SMALLEST:
-        half = 1
-        while half < n:
-            for i in range(n):
-                if not i & half:
-                    a, b = u[i], u[i + half]
-                    u[i] = a + b
-                    u[i + half] = a - b
-            half *= 2
-        return
-    for i in range(0, n, _SMALLEST):
-        _transform64(u, i)
     stride = _SMALLEST
     while 8 * stride <= n:
         for base in range(0, n, 8 * stride):
@@ -184,7 +210,13 @@ def _transform(u: np.ndarray) -> None:
 def hadamard_rows(X: np.ndarray) -> None:
     """Replace each row x of X by H x. The number of columns is a power of two."""
     for i in range(X.shape[0]):
-        _transform(X[i])
+        u = X[i]
+        if u.shape[0] < _SMALLEST:
+            _transform_short(u)
+        else:
+            for j in range(0, u.shape[0], _SMALLEST):
+                _transform64(u, j)
+            _transform_strides(u)
 
 
 @compiled
@@ -195,9 +227,14 @@ def _rotate(u: np.ndarray, x: np.ndarray, gather: np.ndarray, overlap: int) -> N
     lets a slice start anywhere without wrapping around.
     """
     n = gather.shape[0]
-    for j in range(n):
-        u[j] = x[gather[j]]
-    _transform(u[:n])
+    if n < _SMALLEST:
+        for j in range(n):
+            u[j] = x[gather[j]]
+        _transform_short(u[:n])
+    else:
+        for j in range(0, n, _SMALLEST):
+            _gather64(u, j, x, gather)
+        _transform_strides(u[:n])
     for j in range(overlap):
         u[n + j] = u[j]
 

@@ -167,7 +167,7 @@ def _draw_rotations(
     n_factors: int, d: int, size: int, parts: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Indices into (x, -x, 0), one row per real rotation: sign, permutation and padding at once."""
-    gather = np.full((n_factors * parts, size), 2 * d, dtype=np.int32)
+    gather = np.full((n_factors * parts, size), 2 * d, dtype=np.uint32)
     for k in range(n_factors):
         places = rng.permutation(size)[:d]
         signs = rng.integers(0, 2 * parts, d)

@@ -1,0 +1,67 @@
+"""Timing, tables and the description of the machine that every report begins with."""
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+DATA = os.environ.get("CRAFTMAPS_DATA")
+
+
+def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Median time of `work`, after one call that is not counted (compilation, first touch)."""
+    work()
+    return statistics.median(once(work) for _ in range(repeats))
+
+
+def once(work: Callable[[], Any]) -> float:
+    """Time of a single call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def alternating(works: dict[str, Callable[[], Any]], repeats: int = 5) -> dict[str, float]:
+    """Median times of several works, taken in turns so that a noisy moment meets all of them."""
+    for work in works.values():
+        work()
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(repeats):
+        for name, work in works.items():
+            times[name].append(once(work))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def peak_bytes(program: str) -> int:
+    """Growth of resident memory that `program` reports, run in a process of its own.
+
+    The program ends with `print(bytes)`.
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return int(result.stdout.split()[-1])
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def machine() -> str:
+    """CPU, threads and versions, in one line."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = names[0].split(":")[1].strip() if names else cpu
+    packages = ("numpy", "scipy", "scikit-learn", "numba")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    return f"{cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
