@@ -1,0 +1,58 @@
+"""A statistical test with a stated false-alarm rate, which also shows what it is able to see."""
+
+import numpy as np
+from scipy import stats
+
+# If the library is right, the chance that any statistical test of the suite fails for a new
+# choice of seeds is below SUITE: at most COMPARISONS means are compared, each at an equal share
+# (Bonferroni), by Student's t, whose normality holds because every estimate is a sum of many.
+SUITE = 1e-6
+COMPARISONS = 2000
+# A bias of the stated size is found with at least this many standard errors to spare (99.8 %).
+SPARE = 3.0
+
+
+class Biased(AssertionError):
+    """The mean of the estimates is not what it should be."""
+
+
+def threshold(n_estimates):
+    """How many standard errors a mean may lie off its expectation."""
+    return stats.t.isf(SUITE / COMPARISONS / 2, n_estimates - 1)
+
+
+def check_unbiased(estimates, expected, smallest):
+    """Raise `Biased` unless each column of `estimates` has the expected mean.
+
+    Parameters
+    ----------
+    estimates : array of shape (n_seeds, n_quantities), rows independent
+    expected : array of shape (n_quantities,)
+    smallest : the bias, relative to `expected`, that must be seen; if the sample is too small to
+        see it, the test is of no use and fails for that reason.
+    """
+    estimates = np.asarray(estimates, dtype=float)
+    expected = np.asarray(expected, dtype=float)
+    limit = threshold(len(estimates))
+    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
+    rounding = 1e-12 * np.abs(expected)
+    visible = (limit + SPARE) * error
+    assert (visible <= smallest * np.abs(expected)).all(), (
+        f"too few seeds: they show a bias of {visible / np.abs(expected)}, not of {smallest}"
+    )
+    off = np.abs(estimates.mean(axis=0) - expected) / (error + rounding)
+    if (off > limit).any():
+        raise Biased(
+            f"means {estimates.mean(axis=0)} instead of {expected}: {off.max():.1f} standard "
+            f"errors off, where {limit:.1f} are allowed"
+        )
+
+
+def kernel_estimates(make_map, X, pairs, n_seeds):
+    """<z(x), z(y)> for each seed (rows) and each pair of rows of X (columns)."""
+    left, right = np.transpose(pairs)
+    estimates = []
+    for seed in range(n_seeds):
+        Z = make_map(seed).fit_transform(X)
+        estimates.append(np.einsum("ij,ij->i", Z[left], Z[right]))
+    return np.array(estimates)
