@@ -4,11 +4,11 @@ import math
 import pickle
 
 import numpy as np
-import oracles
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+import oracles
 from craftmaps import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
 from craftmaps.kernels import dot_product_kernel
 

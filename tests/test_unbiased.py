@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+
 from unbiased import COMPARISONS, SUITE, Biased, check_unbiased, threshold
 
 

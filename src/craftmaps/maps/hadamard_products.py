@@ -143,7 +143,7 @@ def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, 
     run, within, feature = run[kept], within[kept], feature[kept]
     ends = np.append(feature[1:], count)
     return {
-        "set": run // choices,
+        "set": run // min(choices, n_runs),  # choices may be beyond any integer type
         "degree": np.full(len(run), n),
         "length": ends - feature,
         "column": feature,
