@@ -111,6 +111,13 @@ def test_every_law_gives_each_degree_its_coefficient_on_average(kernel, least):
         check_unbiased(sums, coefficients[used], smallest=0.2)
 
 
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+def test_fewer_features_than_degrees_stay_unbiased(n_features):
+    kernel, rng = VovkReal(p=5), np.random.default_rng(0)
+    draws = [allocation.proportional(kernel, n_features, 0, 4, 0.7, rng) for _ in range(20000)]
+    check_unbiased([counts * weights for counts, weights in draws], np.ones(5), smallest=0.3)
+
+
 def test_geometric_weights_are_as_printed_for_p_2():
     """KK Algorithm 1: sqrt(a_N p^(N+1)) / sqrt(D)."""
     counts, weights = allocation.geometric(

@@ -48,11 +48,30 @@ def check_unbiased(estimates, expected, smallest):
         )
 
 
-def kernel_estimates(make_map, X, pairs, n_seeds):
+def kernel_estimates(make_map, X, pairs, seeds):
     """<z(x), z(y)> for each seed (rows) and each pair of rows of X (columns)."""
     left, right = np.transpose(pairs)
     estimates = []
-    for seed in range(n_seeds):
+    for seed in seeds:
         Z = make_map(seed).fit_transform(X)
         estimates.append(np.einsum("ij,ij->i", Z[left], Z[right]))
     return np.array(estimates)
+
+
+def check_map(make_map, kernel, X, pairs, smallest=0.03):
+    """Raise `Biased` unless the map that `make_map(seed)` makes is unbiased for `kernel`.
+
+    A pilot of 40 seeds tells how many others it takes to see the smallest bias (Stein 1945). If
+    it was wrong about the spread, more are added; their number never depends on the means.
+    """
+    expected = np.array([float(kernel.value(X[i] @ X[j])) for i, j in pairs])
+    pilot = kernel_estimates(make_map, X, pairs, range(10**6, 10**6 + 40))
+    estimates = np.empty((0, len(pairs)))
+    for _ in range(4):
+        seen = estimates if len(estimates) else pilot
+        spread = (seen.std(axis=0, ddof=1) / np.abs(expected)).max()
+        needed = 50 + int(1.1 * ((threshold(100) + SPARE) * spread / smallest) ** 2)
+        if needed > len(estimates):
+            more = kernel_estimates(make_map, X, pairs, range(len(estimates), needed))
+            estimates = np.concatenate([estimates, more])
+    check_unbiased(estimates, expected, smallest)
