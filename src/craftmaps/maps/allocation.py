@@ -22,10 +22,11 @@ _HIGHEST_AUTOMATIC = 64
 
 @dataclass(frozen=True)
 class PairMoments:
-    """For sampled pairs of rows: <x,y>^2, |x|^2 |y|^2 and sum_i x_i^2 y_i^2."""
+    """For sampled pairs of rows: <x,y>, |x|^2, |y|^2 and sum_i x_i^2 y_i^2."""
 
-    square: np.ndarray
-    norms: np.ndarray
+    inner: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
     fourth: np.ndarray
 
     @classmethod
@@ -38,12 +39,27 @@ class PairMoments:
         pairs = np.triu_indices(X.shape[0], k=1 if X.shape[0] > 1 else 0)
         inner = safe_sparse_dot(X, X.T, dense_output=True)
         fourth = safe_sparse_dot(squares, squares.T, dense_output=True)
-        norms = np.outer(inner.diagonal(), inner.diagonal())
-        return cls(inner[pairs] ** 2, norms[pairs], fourth[pairs])
+        norms = inner.diagonal()
+        return cls(inner[pairs], norms[pairs[0]], norms[pairs[1]], fourth[pairs])
+
+    @property
+    def square(self) -> np.ndarray:
+        """c = <x,y>^2."""
+        return np.asarray(self.inner**2)
+
+    @property
+    def norms(self) -> np.ndarray:
+        """N = |x|^2 |y|^2."""
+        return np.asarray(self.left * self.right)
 
     def scaled(self, squared_norm: float) -> "PairMoments":
         """The moments of the rows divided by sqrt(squared_norm)."""
-        return PairMoments(*(part / squared_norm**2 for part in vars(self).values()))
+        return PairMoments(
+            self.inner / squared_norm,
+            self.left / squared_norm,
+            self.right / squared_norm,
+            self.fourth / squared_norm**2,
+        )
 
     def bases(self, projection: str, complex_to_real: bool) -> list[np.ndarray]:
         """E[(<w,x><w,y>)^2] of one factor, and for complex w also the pseudo-moment.
@@ -180,6 +196,35 @@ def optimized(
         counts[used] = _share(n_features - int(counts[0]), curves)
     weights = np.divide(coefficients, counts, out=np.zeros_like(coefficients), where=counts > 0)
     return counts, weights
+
+
+def expected_variance(
+    kernel: DotProductKernel,
+    counts: np.ndarray,
+    moments: PairMoments,
+    squared_norm: float,
+    projection: str,
+    length: int,
+) -> float:
+    """Mean over pairs of the variance of the estimate that `optimized` counts give.
+
+    D features of degree n have a_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n) / D^2, V_n the
+    variance of a feature and S_n the repulsion of two in one run.
+    """
+    coefficients = kernel.maclaurin(len(counts) - 1)
+    moments = moments.scaled(squared_norm)
+    total = 0.0
+    for n in np.flatnonzero(counts):
+        if n == 0:
+            continue
+        count = int(counts[n])
+        value = count * moments.variance(int(n), projection, False)
+        if projection == "hadamard":
+            runs, rest = divmod(count, length)
+            pairs = runs * length * (length - 1) + rest * (rest - 1)
+            value -= pairs * moments.repulsion(int(n), length, False)
+        total += (coefficients[n] * squared_norm**n / count) ** 2 * max(0.0, value)
+    return total
 
 
 @dataclass(frozen=True)

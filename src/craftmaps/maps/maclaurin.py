@@ -7,15 +7,14 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels import DotProductKernel, dot_product_kernel
-from craftmaps.loops.rows import dense_block
 from craftmaps.maps import allocation
 from craftmaps.maps.base import FeatureMap, check_choice, is_integer, is_number
+from craftmaps.maps.exact_terms import ExactTerms
 from craftmaps.maps.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.matrix_products import MatrixProducts
 
 _LAWS = ("optimized", "geometric", "proportional")
 _PROJECTIONS = ("hadamard", "rademacher", "gaussian")
-_ROWS = 256  # copied at a time into the exact columns
 _MUCH = 0.01  # a truncated share of f(R^2) that deserves a warning
 
 
@@ -138,15 +137,13 @@ class RandomMaclaurin(FeatureMap):
         constant = a0 if self.h01 else weights[0] * counts[0]
         left_over = available - parts * int(counts.sum())
         n_constant += parts * int(counts[0]) + (left_over if constant else 0)
-        self._constant = np.full(n_constant, np.sqrt(constant / max(1, n_constant)))
-        self._linear = slice(n_constant, n_constant + n_linear)
-        self._linear_scale = float(np.sqrt(a1))
+        self._exact = ExactTerms(n_constant, n_linear, float(constant), float(a1))
         degrees = [[0] * n_constant, [1] * n_linear]
         degrees += [[n] * (parts * int(counts[n])) for n in range(1, len(counts))]
         drawn = np.concatenate(degrees).astype(int)
         self.degrees_ = np.pad(drawn, (0, self.n_components - len(drawn)))
         self.n_per_degree_ = np.bincount(self.degrees_, minlength=len(counts))
-        args = (counts, weights, n_constant + n_linear, X.shape[1], self.complex_to_real, rng)
+        args = (counts, weights, self._exact.n_columns, X.shape[1], self.complex_to_real, rng)
         self._products: HadamardProducts | MatrixProducts
         if self.projection == "hadamard":
             self._products = HadamardProducts.draw(*args)
@@ -156,11 +153,7 @@ class RandomMaclaurin(FeatureMap):
     def _fill(self, X: Any, out: np.ndarray) -> None:
         self.kernel_.check_rows(X)
         self._products.fill(X, out)
-        out[:, : len(self._constant)] = self._constant
-        if self._linear.stop > self._linear.start:
-            for start in range(0, X.shape[0], _ROWS):
-                rows = dense_block(X, start, start + _ROWS, out.dtype)
-                out[start : start + _ROWS, self._linear] = self._linear_scale * rows
+        self._exact.write(X, out)
 
     def _share(
         self, X: Any, n_features: int, least_degree: int, rng: np.random.Generator
