@@ -9,9 +9,9 @@ from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels import DotProductKernel, Polynomial
 from craftmaps.maps import allocation
-from craftmaps.maps.allocation import PairMoments
 from craftmaps.maps.exact_terms import ExactTerms
 from craftmaps.maps.hadamard_products import padded_length
+from craftmaps.maps.moments import DegreeStatistics, PairMoments
 
 _RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
 _ENOUGH = 0.15  # the share of the down-projection's variance that the up-projection may add
@@ -42,14 +42,12 @@ def plan_maclaurin(
     rng: np.random.Generator,
 ) -> CraftPlan:
     """The plan with the least expected error among those that `h01` and `n_up` allow."""
-    largest = float(row_norms(X, squared=True).max()) or 1.0
-    sample = _Sample(
-        kernel,
-        PairMoments.of_sample(X, rng),
-        largest,
-        allocation.automatic_degree(kernel, largest),
-        X.shape[1],
-    )
+    largest = allocation.largest_squared_norm(kernel, row_norms(X, squared=True))
+    moments = PairMoments.of_sample(X, rng)
+    last = allocation.automatic_degree(kernel, largest)
+    length = padded_length(X.shape[1])
+    statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
+    sample = _Sample(kernel, moments, statistics, X.shape[1])
     modes = {"auto": ("none", "constant", "append")}.get(h01, (h01,))
     plans = []
     for mode in modes:
@@ -62,9 +60,9 @@ def plan_maclaurin(
     if not plans:
         wanted = f"n_up={n_up}" if n_up is not None else f"n_components={n_components}"
         raise ValueError(
-            f"{wanted} with h01={h01!r} has no room for {sample.room(modes[0])} exact columns and "
-            f"a feature of each degree of {kernel}; raise n_up and n_components, or use "
-            f"h01='auto'."
+            f"{wanted} has no room for the {sample.exact(modes[0]).n_columns} exact columns of "
+            f"h01={h01!r} and a feature of each degree of {kernel}; raise n_up and n_components, "
+            f"or use h01='auto'."
         )
     return min(plans, key=lambda plan: plan.error)
 
@@ -91,60 +89,39 @@ def given_plan(n_up: int, error: float = math.nan) -> CraftPlan:
 class _Sample:
     kernel: DotProductKernel
     moments: PairMoments
-    squared_norm: float
-    max_degree: int
+    statistics: DegreeStatistics
     n_columns: int
 
-    def room(self, mode: str) -> int:
-        """Columns of the output that `mode` reserves for exact terms."""
-        a0, a1 = self.kernel.maclaurin(1)
-        constant = int(mode in ("constant", "append", "up") and a0 > 0)
-        return constant + (self.n_columns if mode == "append" and a1 > 0 else 0)
+    def exact(self, mode: str) -> ExactTerms:
+        """The terms that `mode` gives columns of their own in the output."""
+        a0, a1 = (float(a) for a in self.kernel.maclaurin(1))
+        n_constant = int(mode != "none" and a0 > 0)
+        return ExactTerms(n_constant, self.n_columns if mode == "append" and a1 else 0, a0, a1)
 
     def plan(self, mode: str, n_components: int, n_up: int) -> tuple[CraftPlan | None, float]:
         """The plan, and the variance of its up-projection relative to its down-projection's."""
-        a0, a1 = (float(a) for a in self.kernel.maclaurin(1))
-        n_exact = self.room(mode)
-        exact = ExactTerms(int(n_exact > 0 and a0 > 0), 0, a0, a1)
-        exact = ExactTerms(exact.n_constant, n_exact - exact.n_constant, a0, a1)
-        inside = a0 if not exact.n_constant else 0.0
-        n_random = n_up - n_exact - int(inside > 0)
+        exact = self.exact(mode)
+        n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
+        inside = 0.0 if exact.n_constant else exact.a0
+        n_random = n_in - int(inside > 0)
         counts, weights = self._counts(n_random, linear=bool(exact.n_linear), full=mode == "up")
-        n_out = n_components - n_exact
         if counts is None or n_out < 1:
             return None, math.inf
-        n_in = n_up - n_exact
-        length = padded_length(self.n_columns)
-        up = allocation.expected_variance(
-            self.kernel, counts, self.moments, self.squared_norm, "hadamard", length
-        )
+        up = allocation.expected_variance(self.statistics, counts)
         down = _fold_share(n_in, n_out) * self._down(exact, counts)
-        value = self.kernel.value(self.moments.inner)
-        scale = float(np.mean(value**2))
+        scale = float(np.mean(self.kernel.value(self.moments.inner) ** 2))
         error = math.sqrt((up + down) / scale) if scale else 0.0
         share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
         return CraftPlan(exact, inside, counts, weights, n_up, error), share
 
     def _counts(self, n_random: int, linear: bool, full: bool) -> tuple[Any, Any]:
         """Features of degree 1 and above; `full` reserves a whole run for the linear term."""
-        coefficients = self.kernel.maclaurin(self.max_degree)
-        length = padded_length(self.n_columns)
-        reserved = length if full and self.max_degree >= 1 and coefficients[1] else 0
+        coefficients = self.statistics.coefficients
+        reserved = self.statistics.length if full and coefficients[1:2].any() else 0
         least = 2 if linear or reserved else 1
-        used = np.count_nonzero(coefficients[least:])
-        if n_random - reserved < max(used, 0 if reserved or linear else 1):
+        if n_random - reserved < np.count_nonzero(coefficients[least:]):
             return None, None
-        counts, weights = allocation.optimized(
-            self.kernel,
-            n_random - reserved,
-            least,
-            self.max_degree,
-            self.moments,
-            self.squared_norm,
-            "hadamard",
-            False,
-            length,
-        )
+        counts, weights = allocation.optimized(self.statistics, n_random - reserved, least)
         if reserved:
             counts[1] = reserved
             weights[1] = coefficients[1] / reserved
@@ -155,17 +132,12 @@ class _Sample:
 
         def rest(t: np.ndarray) -> np.ndarray:
             linear = exact.a1 * t if exact.n_linear else 0.0
-            constant = exact.a0 if exact.n_constant else 0.0
-            return self.kernel.value(t) - linear - constant
+            return self.kernel.value(t) - linear - (exact.a0 if exact.n_constant else 0.0)
 
         _, spread = _spread(self.moments, rest)
-        scaled = self.moments.scaled(self.squared_norm)
-        coefficients = self.kernel.maclaurin(len(counts) - 1)
-        same = 0.0
-        for n in np.flatnonzero(counts):
-            size = coefficients[n] * self.squared_norm**n
-            same += size**2 * float(np.mean(scaled.bases("hadamard", False)[0] ** n)) / counts[n]
-        return max(0.0, spread - 2 * same)
+        used = np.flatnonzero(counts)
+        sizes = self.statistics.coefficients[used] ** 2 * self.statistics.second[used]
+        return max(0.0, spread - 2 * float(np.sum(sizes / counts[used])))
 
 
 def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
@@ -175,5 +147,5 @@ def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
 
 
 def _fold_share(n_in: int, n_out: int) -> float:
-    """(D - E) / (E (D - 1)): the factor of the variance of a fold from D to E (MATH of SRHT)."""
+    """(D - E) / (E (D - 1)): the factor of the variance of a fold, or SRHT, from D to E."""
     return (n_in - n_out) / (n_out * (n_in - 1)) if n_in > n_out else 0.0

@@ -12,9 +12,11 @@ from craftmaps.maps.base import FeatureMap, check_choice, is_integer, is_number
 from craftmaps.maps.exact_terms import ExactTerms
 from craftmaps.maps.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.matrix_products import MatrixProducts
+from craftmaps.maps.moments import DegreeStatistics, PairMoments
+from craftmaps.maps.pooled_products import PooledProducts
 
 _LAWS = ("optimized", "geometric", "proportional")
-_PROJECTIONS = ("hadamard", "rademacher", "gaussian")
+_PROJECTIONS = ("hadamard", "rademacher", "gaussian", "pooled")
 _MUCH = 0.01  # a truncated share of f(R^2) that deserves a warning
 
 
@@ -39,9 +41,10 @@ class RandomMaclaurin(FeatureMap):
     h01 : bool, default=False
         Output the terms of degree 0 and 1 exactly, as a constant column and the columns of X
         (H0/1 of Kar and Karnick, section 6.1); random features then begin at degree 2.
-    projection : {"hadamard", "rademacher", "gaussian"}, default="hadamard"
+    projection : {"hadamard", "rademacher", "gaussian", "pooled"}, default="hadamard"
         How w_j are drawn: structured, with fast transforms and no matrix in memory; independent
-        signs; independent normal numbers.
+        signs; independent normal numbers; or pooled and permuted Hadamard rows as printed by Hamid
+        et al., section 3.5, which is slightly biased and kept for comparison.
     complex_to_real : bool, default=False
         Draw complex w_j and output real and imaginary parts (Wacker, Ohana and Filippone 2023).
         Lowers the error for data without negative entries and kernels of high degree.
@@ -144,9 +147,11 @@ class RandomMaclaurin(FeatureMap):
         self.degrees_ = np.pad(drawn, (0, self.n_components - len(drawn)))
         self.n_per_degree_ = np.bincount(self.degrees_, minlength=len(counts))
         args = (counts, weights, self._exact.n_columns, X.shape[1], self.complex_to_real, rng)
-        self._products: HadamardProducts | MatrixProducts
+        self._products: HadamardProducts | PooledProducts | MatrixProducts
         if self.projection == "hadamard":
             self._products = HadamardProducts.draw(*args)
+        elif self.projection == "pooled":
+            self._products = PooledProducts.draw(*args[:4], rng)
         else:
             self._products = MatrixProducts.draw(*args, gaussian=self.projection == "gaussian")
 
@@ -160,7 +165,7 @@ class RandomMaclaurin(FeatureMap):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Features per degree and the square of their scale, by the law that was asked for."""
         norms = row_norms(X, squared=True).astype(float)
-        largest = float(norms.max()) or 1.0
+        largest = allocation.largest_squared_norm(self.kernel_, norms)
         if self.degrees == "geometric" and self.max_degree is None:
             self.tail_ = 0.0
             counts, weights = allocation.geometric(
@@ -177,17 +182,15 @@ class RandomMaclaurin(FeatureMap):
         if self.degrees == "proportional" or n_features < positive.size:
             mean = float(norms.mean())
             return allocation.proportional(self.kernel_, n_features, least_degree, last, mean, rng)
-        return allocation.optimized(
+        statistics = DegreeStatistics.measure(
             self.kernel_,
-            n_features,
-            least_degree,
+            PairMoments.of_sample(X, rng),
             last,
-            allocation.PairMoments.of_sample(X, rng),
-            largest,
             self.projection,
             self.complex_to_real,
             padded_length(X.shape[1]),
         )
+        return allocation.optimized(statistics, n_features, least_degree)
 
     def _truncate(self, squared_norm: float) -> int:
         last = self.max_degree
@@ -210,6 +213,8 @@ class RandomMaclaurin(FeatureMap):
     def _check_parameters(self) -> None:
         check_choice("degrees", self.degrees, _LAWS)
         check_choice("projection", self.projection, _PROJECTIONS)
+        if self.projection == "pooled" and self.complex_to_real:
+            raise ValueError("projection='pooled' is real; set complex_to_real=False.")
         if not is_number(self.p) or not self.p > 1:
             raise ValueError(f"p must be a number above 1, got {self.p!r}.")
         if self.max_degree is not None and not (
