@@ -20,7 +20,7 @@ _HUGE = 1e100  # variances square this; far beyond it they overflow
 
 
 def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) -> float:
-    """R^2, the largest |x|^2 (1 for rows of zeros), refused where f(R^2) is out of all proportion."""
+    """R^2, the largest |x|^2 (1 for rows of zeros); refused where f(R^2) is beyond all use."""
     largest = float(squared_norms.max()) or 1.0
     with np.errstate(over="ignore"):
         whole = float(kernel.value(largest))
