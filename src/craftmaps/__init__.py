@@ -3,11 +3,12 @@
 from importlib.metadata import version
 
 from craftmaps.kernels import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
-from craftmaps.maps import RandomMaclaurin, TensorSketch
+from craftmaps.maps import CraftMap, RandomMaclaurin, TensorSketch
 
 __version__ = version("craftmaps")
 
 __all__ = [
+    "CraftMap",
     "DotProduct",
     "Exponential",
     "Polynomial",
