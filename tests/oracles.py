@@ -46,6 +46,7 @@ def hadamard_features(products, X, n_columns):
     size = products.gather.shape[1]
     parts = 2 if products.complex_to_real else 1
     width = size + min(size, 256)
+    first = len(products.signs)  # rotations are stored after the signs
     matrices = rotation_matrices(products, X.shape[1])
     Z = np.zeros((len(X), n_columns))
     for s in range(len(products.blocks) - 1):
@@ -56,7 +57,7 @@ def hadamard_features(products, X, n_columns):
                 for i, x in enumerate(X):
                     feature = complex(products.scale[b])
                     for k in range(products.degree[b]):
-                        entry = products.offset[b, k] - k * parts * width + l
+                        entry = products.offset[b, k] - first - k * parts * width + l
                         feature *= matrices[first_factor + k][entry % size] @ x
                     Z[i, column + l] += feature.real
                     if parts == 2:
@@ -68,12 +69,13 @@ def run_indices(products, degree):
     """The index tuples (i_1, ..., i_n) of the features of one degree, by set of rotations."""
     size = products.gather.shape[1]
     width = (size + min(size, 256)) * (2 if products.complex_to_real else 1)
+    places = len(products.signs) + width * np.arange(degree)
     sets = []
     for s in range(len(products.blocks) - 1):
         tuples = []
         for b in range(products.blocks[s], products.blocks[s + 1]):
             if products.degree[b] == degree:
-                start = products.offset[b, :degree] - width * np.arange(degree)
+                start = products.offset[b, :degree] - places
                 tuples += [tuple((start + l) % size) for l in range(products.length[b])]
         sets.append(tuples)
     return sets

@@ -145,8 +145,8 @@ class Changed:
         return fitted.transform(rows)
 
 
-def pooled(products):
-    """The printed recipe: two factors of one feature are different rows of H on the same signs.
+def shared_rotation(products):
+    """Two factors of one feature are different rows of H on the same signs and permutation.
 
     E[product] is c - (N + c - 2q)/(d - 1) instead of c, for d the padded length.
     """
@@ -154,7 +154,8 @@ def pooled(products):
     gather, offset = products.gather.copy(), products.offset.copy()
     for first in products.rotations[:-1]:
         gather[first + 1] = gather[first]
-    offset[:, 1] = (offset[:, 0] + 1) % size + 2 * size
+    start = len(products.signs)
+    offset[:, 1] = (offset[:, 0] - start + 1) % size + start + 2 * size
     return dataclasses.replace(products, gather=gather, offset=offset)
 
 
@@ -187,7 +188,7 @@ def real_signs_only(products):
 @pytest.mark.parametrize(
     ("tamper", "projection", "is_complex"),
     [
-        (pooled, "hadamard", False),
+        (shared_rotation, "hadamard", False),
         (shared_signs, "rademacher", False),
         (shared_signs, "gaussian", False),
         (no_scale, "hadamard", False),
