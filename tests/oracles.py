@@ -81,15 +81,14 @@ def run_indices(products, degree):
     return sets
 
 
-def matrix_features(products, X, n_columns):
-    """What `MatrixProducts.fill` writes, as a sorted list of columns per degree.
+def matrix_features(products, X, chunk=1024):
+    """What `MatrixProducts.fill` writes for each degree, feature by feature.
 
-    Real and imaginary parts alternate in chunks, so columns are compared as sets: by their values
-    on the rows of X.
+    The imaginary parts of `chunk` features follow their real parts.
     """
     Z = {}
     for n, weights in products.matrices.items():
-        columns = []
+        features = []
         for feature in range(weights.shape[2]):
             value = np.full(len(X), complex(products.scale[n]))
             for k in range(n):
@@ -97,9 +96,12 @@ def matrix_features(products, X, n_columns):
                 if len(weights) == 2:
                     w += 1j * weights[1, k, feature]
                 value *= X @ w
-            columns.append(value.real)
+            features.append(value)
+        columns = []
+        for first in range(0, len(features), chunk):
+            columns += [value.real for value in features[first : first + chunk]]
             if len(weights) == 2:
-                columns.append(value.imag)
+                columns += [value.imag for value in features[first : first + chunk]]
         Z[n] = np.array(columns).T
     return Z
 

@@ -44,7 +44,7 @@ def test_variance_of_independent_projections(projection, degree):
     c, N, q = oracles.pair_moments(x, y)
     m = N + 2 * c - (2 * q if projection == "rademacher" else 0)
     found = independent_products(projection, False, degree)
-    check_unbiased(found, [m**degree - c**degree], smallest={1: 0.05, 2: 0.15, 3: 0.5}[degree])
+    check_unbiased(found, [m**degree - c**degree], smallest={1: 0.05, 2: 0.15, 3: 0.6}[degree])
 
 
 def test_the_wrong_variance_is_caught():
@@ -118,6 +118,25 @@ def test_variance_of_several_runs(D):
     assert np.std(expected) < 0.2 * np.mean(expected)
     found = squared_errors(x, y, degree, D, n_maps)
     check_unbiased(found, [np.mean(expected)], smallest=0.5)
+
+
+@pytest.mark.parametrize(
+    ("d", "degree", "D"),
+    [(40, 3, 256), (40, 3, 1024), (40, 3, 4096), (100, 4, 4096), (60, 2, 3000), (500, 3, 4096)],
+)
+@pytest.mark.parametrize("c", [0.02, 0.1, 0.5, 1.0])
+def test_many_runs_vary_less_than_independent_features(d, degree, D, c):
+    """Exactly, from the indices that were drawn, for dense rows of unit norm with <x,y>^2 = c."""
+    rng = np.random.default_rng(0)
+    products = HadamardProducts.draw(*one_degree(degree, D), 0, d, False, rng)
+    (tuples,) = oracles.run_indices(products, degree)
+    m = 1 + 2 * c - 2 * (1 + 2 * c) / d
+    other = c - (m - c) / (padded_length(d) - 1)
+    shared = sum(np.equal.outer(i, i).astype(np.int8) for i in np.transpose(tuples))
+    pairs = np.bincount(shared.ravel(), minlength=degree + 1) / D**2
+    n = np.arange(degree + 1)
+    found = np.sum(pairs * m**n * other ** (degree - n)) - c**degree
+    assert found < 1.08 * (m**degree - c**degree) / D
 
 
 @pytest.mark.usefixtures("one_thread")
