@@ -94,7 +94,7 @@ def variance(x, y, degree, size):
 
     With m = N + 2c - 2q and g = gcd(2, D). In E[(sum_IJ s_I s_J x_I y_J [h_I = h_J])^2] the signs
     of each factor leave pairs of equal indices: i = j and k = l (sum c), i = k and j = l (N - q),
-    or i = l and j = k (c - q). The second kind asks that its hashes agree, which has probability 1/D
+    or i = l and j = k (c - q). The second kind asks that its hashes agree, which has chance 1/D
     for any number of factors; so does the third; both together that u + v = u - v = 0 modulo D.
     PP Lemma 6, (t^2p + N^p)/D, would need signs s_I that are 4-wise independent, and products of
     signs are not, except for p = 1.
