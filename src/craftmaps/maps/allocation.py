@@ -66,7 +66,7 @@ def geometric(
     law = (p - 1) * p ** -(degrees - least_degree + 1.0)
     if max_degree is not None:
         law /= 1 - p ** -(max_degree - least_degree + 1.0)
-    return counts, kernel.maclaurin(len(counts) - 1) / (n_features * law)
+    return counts, kernel.maclaurin(len(counts) - 1) / (max(1, n_features) * law)
 
 
 def proportional(
