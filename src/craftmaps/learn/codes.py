@@ -35,11 +35,11 @@ class CodeMatrix:
     matrix : array of shape (n_classes, n_bits)
         No two rows alike, no column constant.
     decoding : {"l2", "hamming", "loss", "pseudo-inverse"}
-        How predictions f become scores of classes: "l2" is minus half the squared distance to the
-        codeword (up to a constant of the row); "hamming" is minus the number of bits whose sign
-        differs; "loss" is minus the sum of hinge losses max(0, 1 - M_kb f_b) (Allwein, Schapire and
-        Singer 2000); "pseudo-inverse" is f M^+, which undoes the code: with n_bits >= n_classes
-        independent bits it predicts what one-vs-rest does.
+        How predictions f become scores of classes, per bit: "l2" is minus half the squared
+        distance to the codeword (up to a constant of the row); "hamming" is minus the share of
+        bits whose sign differs; "loss" is minus the mean hinge loss max(0, 1 - M_kb f_b) (Allwein,
+        Schapire and Singer 2000); "pseudo-inverse" is f M^+, which undoes the code: with n_bits >=
+        n_classes independent bits it predicts what one-vs-rest does.
 
     Examples
     --------
@@ -71,17 +71,18 @@ class CodeMatrix:
         """A score per class, the largest of which wins; shape (n_rows, n_classes)."""
         code = self.matrix.astype(predicted.dtype, copy=False)
         if self.decoding == "l2":
-            return predicted @ code.T - np.square(code).sum(axis=1) / 2
+            return np.asarray((predicted @ code.T - np.square(code).sum(axis=1) / 2) / self.n_bits)
         if self.decoding == "hamming":
             # M.sign(f) = agreeing bits - differing bits; f = 0 counts as half a bit
-            return (np.sign(predicted) @ code.T - self.n_bits) / 2
+            return np.asarray((np.sign(predicted) @ code.T / self.n_bits - 1) / 2)
         if self._inverse is not None:
-            return predicted @ self._inverse.astype(predicted.dtype, copy=False)
+            return np.asarray(predicted @ self._inverse.astype(predicted.dtype, copy=False))
         positive = (code + 1) / 2
         loss_if_positive = np.maximum(0, 1 - predicted)
         loss_if_negative = np.maximum(0, 1 + predicted)
         difference = loss_if_positive - loss_if_negative
-        return -(difference @ positive.T + loss_if_negative.sum(axis=1, keepdims=True))
+        loss = difference @ positive.T + loss_if_negative.sum(axis=1, keepdims=True)
+        return np.asarray(-loss / self.n_bits)
 
 
 def code_for(
@@ -122,7 +123,7 @@ def random_code(n_classes: int, n_bits: int, rng: np.random.Generator) -> np.nda
             bits = words[:, None] >> np.arange(n_bits) & 1
         else:
             bits = rng.integers(0, 2, (n_classes, n_bits))
-        code = (2 * bits - 1).astype(np.float32)
+        code: np.ndarray = (2 * bits - 1).astype(np.float32)
         constant = np.flatnonzero((code == code[0]).all(axis=0))
         while constant.size:
             code[:, constant] = 2 * rng.integers(0, 2, (n_classes, constant.size)) - 1
@@ -147,7 +148,7 @@ def hadamard_code(n_classes: int, n_bits: int | None, rng: np.random.Generator) 
             columns = np.sort(rng.choice(np.arange(1, order), n_bits, replace=False))
         # entry (i, j) of Sylvester's matrix is -1 to the number of common bits of i and j
         common = np.bitwise_count(np.arange(n_classes)[:, None] & columns)
-        code = (1 - 2 * (common & 1).astype(np.int8)).astype(np.float32)
+        code: np.ndarray = (1 - 2 * (common & 1).astype(np.int8)).astype(np.float32)
         if not _duplicate(code) and not (code == code[0]).all(axis=0).any():
             return code
     raise ValueError(
@@ -171,7 +172,7 @@ def _duplicate(code: np.ndarray) -> bool:
 
 def _checked(matrix: Any) -> np.ndarray:
     try:
-        code = np.asarray(matrix, dtype=np.float32)
+        code: np.ndarray = np.asarray(matrix, dtype=np.float32)
     except (TypeError, ValueError):
         code = np.empty(0)
     if code.ndim != 2 or not np.isfinite(code).all() or not code.size:

@@ -14,7 +14,9 @@ _GROUPS = (  # limit and use of a container, versions 2 and 1 of control groups
 
 def available_bytes() -> int | None:
     """Memory that a process may still take, or None where the system does not tell."""
-    known = [value for value in (_machine(), *map(_container, *zip(*_GROUPS, strict=True))) if value]
+    known = [
+        value for value in (_machine(), *map(_container, *zip(*_GROUPS, strict=True))) if value
+    ]
     return min(known) if known else None
 
 

@@ -15,7 +15,7 @@ _ARRAYS = ("hessian", "gradient", "z_mean", "y_mean", "y_square")
 
 
 class NormalEquations:
-    """The centred sums of ridge regression, H = sum w (z - m)(z - m)^T and G = sum w (z - m)(y - v)^T.
+    """The sums of ridge regression: H = sum w (z - m)(z - m)^T, G = sum w (z - m)(y - v)^T.
 
     m and v are the weighted means of features z and targets y. The sums of two sets of rows merge
     into those of their union (Chan, Golub and LeVeque), so blocks, files and machines add up to one
@@ -74,9 +74,7 @@ class NormalEquations:
         full = np.tril(self._lower)
         return full + np.tril(full, -1).T
 
-    def update(
-        self, Z: Any, Y: Any, sample_weight: Any = None, *, overwrite: bool = False
-    ) -> Self:
+    def update(self, Z: Any, Y: Any, sample_weight: Any = None, *, overwrite: bool = False) -> Self:
         """Add rows.
 
         Parameters
@@ -210,6 +208,7 @@ class NormalEquations:
         if reference.any():
             Z -= reference
         root = np.ones(len(Z), Z.dtype) if weights is None else np.sqrt(weights).astype(Z.dtype)
+        Y = Y.astype(np.float64)
         y_mean = np.average(Y, axis=0, weights=weights)
         centred = Y - y_mean
         y_square = np.einsum("ij,ij,i->j", centred, centred, np.square(root, dtype=np.float64))
@@ -278,7 +277,7 @@ def _checked(Z: Any, Y: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.n
     Y = Y[:, None] if Y.ndim == 1 else Y
     if Z.ndim != 2 or Y.ndim != 2 or len(Z) != len(Y):
         raise ValueError(
-            f"Z and Y must be matrices with as many rows as each other, got {Z.shape} and {Y.shape}."
+            f"Z and Y must be matrices of equally many rows, got shapes {Z.shape} and {Y.shape}."
         )
     if weights is None:
         return Z, Y, None

@@ -125,4 +125,5 @@ def whitening(
     factor, info = lapack.dpotrf(penalty, lower=1, clean=1)
     if info == 0 and norm and lapack.dpocon(factor, norm, uplo="L")[0] > _WELL:
         return CholeskyWhitening(factor)
-    return EigenWhitening(*eigh(penalty), precision)
+    values, vectors = eigh(penalty)
+    return EigenWhitening(values, vectors, precision)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgWarning, blas, lapack
+from scipy.linalg import LinAlgWarning, blas, lapack, solve_triangular
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.penalty import whitening
@@ -101,11 +101,11 @@ class RidgePath:
     def gcv(self, alphas: Sequence[float] | np.ndarray) -> np.ndarray:
         """Generalised cross-validation, (RSS / n) / (1 - df / n)^2, of shape (n_alphas, n_targets).
 
-        n is the total weight; df counts the intercept. Residuals that the precision cannot tell
-        from zero count as that precision.
+        n is the total weight; df counts the intercept. Residuals that rounding hides count as what
+        it hides, so that among alphas that interpolate the largest is taken.
         """
         n = self._equations.weight
-        floor = self._eps * self._square
+        floor = self._eps ** (2 / 3) * self._square
         scores = np.empty((len(alphas), len(self._square)))
         for i, alpha in enumerate(alphas):
             left = 1 - self.degrees_of_freedom(alpha) / n
@@ -142,9 +142,8 @@ class RidgePath:
         condition = (values[-1] + alpha + jitter) / (values[0] + alpha + jitter)
         _warn_of(jitter.max(), alpha)
         coef = self._whitening.restore(self._form.unrotate(coef))
-        numbers = (x if x.ndim else float(x) for x in map(np.asarray, (alpha, jitter, condition)))
         intercept = _intercept(self._equations, coef, self._fit_intercept)
-        return Solution(coef, intercept, *numbers)
+        return Solution(coef, intercept, _plain(alpha), _plain(jitter), _plain(condition))
 
 
 def cross_validate(
@@ -168,7 +167,7 @@ def cross_validate(
         path = RidgePath(rest, fit_intercept, penalty)
         del rest
         for i, alpha in enumerate(alphas):
-            solution = path.solution(np.float64(alpha))
+            solution = path.solution(np.asarray(alpha, dtype=np.float64))
             errors[i] += squared_error(held_out, solution.coef, solution.intercept)
     return errors / sum(fold.weight for fold in folds)
 
@@ -180,9 +179,28 @@ def squared_error(
     quadratic = np.einsum("ij,ij->j", coef, _symmetric_product(equations, coef))
     shift = equations.y_mean - equations.z_mean @ coef - intercept
     linear = np.einsum("ij,ij->j", coef, equations.gradient)
-    return np.asarray(
-        equations.y_square - 2 * linear + quadratic + equations.weight * shift**2
-    )
+    return np.asarray(equations.y_square - 2 * linear + quadratic + equations.weight * shift**2)
+
+
+def leverages(
+    equations: NormalEquations,
+    Z: np.ndarray,
+    alpha: float,
+    *,
+    fit_intercept: bool = True,
+    penalty: np.ndarray | None = None,
+) -> np.ndarray:
+    """z^T (H + alpha P)^-1 z for rows z (about the mean, and 1 / n more, with an intercept).
+
+    Times its weight, this is a row's entry h in the diagonal of the hat matrix: had the row been
+    left out, its residual e would have been e / (1 - h).
+    """
+    change = whitening(penalty, equations.precision)
+    lower, _, _ = change.reduce(*equations.system(fit_intercept))
+    rows, free = change.rows(Z - equations.z_mean if fit_intercept else Z.astype(np.float64))
+    upper, _, _ = factor(lower, alpha, float(np.finfo(equations.precision).eps))
+    half = solve_triangular(upper, rows.T, trans="T")
+    return np.asarray(np.square(half).sum(axis=0) + free + fit_intercept / equations.weight)
 
 
 def choose(alphas: Sequence[float], errors: np.ndarray, per_target: bool) -> np.ndarray:
@@ -232,6 +250,10 @@ def _solve_one(
     coef, _ = lapack.dpotrs(upper, right, lower=0)
     coef = change.restore(coef)
     return Solution(coef, _intercept(equations, coef, fit_intercept), alpha, jitter, condition)
+
+
+def _plain(value: np.ndarray) -> Any:
+    return value if value.ndim else float(value)
 
 
 def _intercept(equations: NormalEquations, coef: np.ndarray, fitted: bool) -> np.ndarray:

@@ -38,7 +38,7 @@ class TridiagonalForm:
     def solve(self, alpha: float) -> np.ndarray:
         """Q^T (A + alpha I)^-1 B; alpha must make the matrix positive definite."""
         if len(self._diagonal) == 1:
-            return self.rotated / (self._diagonal + alpha)
+            return np.asarray(self.rotated / (self._diagonal + alpha))
         diagonal, off, info = lapack.dpttrf(self._diagonal + alpha, self._off)
         if info:
             raise np.linalg.LinAlgError(f"not positive definite at alpha={alpha:.3g}")
@@ -63,9 +63,9 @@ class TridiagonalForm:
 
 
 def _panel_factor(V: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """T of a panel of reflectors: prod_i (I - tau_i v_i v_i^T) = I - V T V^T (Schreiber, Van Loan)."""
+    """T of a panel of reflectors: prod_i (I - tau_i v_i v_i^T) = I - V T V^T."""
     products = V.T @ V
-    T = np.zeros_like(products)
+    T = np.zeros(products.shape)
     for i, scale in enumerate(tau):
         T[:i, i] = -scale * (T[:i, :i] @ products[:i, i])
         T[i, i] = scale
