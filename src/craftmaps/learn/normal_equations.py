@@ -250,7 +250,7 @@ class NormalEquations:
         between = self.weight * weight / total
         terms = [term for term in (*outer, (between, z_step)) if term[0]]
         scales = np.array([scale for scale, _ in terms])
-        vectors = np.array([vector for _, vector in terms]).reshape(len(terms), -1)
+        vectors = np.array([vector for _, vector in terms]).reshape(len(terms), self.n_features)
         add_to_triangle(self._lower, part, scales, vectors)
         self.gradient += gradient
         self.gradient += between * np.outer(z_step, y_step)
