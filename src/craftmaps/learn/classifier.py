@@ -271,7 +271,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
     ) -> Self:
         first = not hasattr(self, "_stream")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first)
-        check_classification_targets(y)
+        if first and classes is None:
+            check_classification_targets(y)  # announced labels are checked one by one
         weights = self._weights(sample_weight, X, y, whole)
         if first:
             self._begin(X, y, np.unique(y if classes is None else classes), whole)

@@ -136,24 +136,35 @@ def random_code(n_classes: int, n_bits: int, rng: np.random.Generator) -> np.nda
 def hadamard_code(n_classes: int, n_bits: int | None, rng: np.random.Generator) -> np.ndarray:
     """Rows of a Hadamard matrix without its constant column: M M^T = (n_bits + 1) I - 1.
 
-    With fewer bits than that matrix has columns, the columns are a random choice among them.
+    Another number of bits than that matrix has columns is a random choice among the columns of
+    that matrix, or of random rows of a larger one; it is orthogonal on average only.
     """
-    order = 1 << max(1, (n_classes - 1).bit_length())
-    if n_bits is not None:
-        _check_bits(n_classes, n_bits)
-        order = max(order, 1 << n_bits.bit_length())
-    columns = np.arange(1, order)
-    for _ in range(_TRIES):
-        if n_bits is not None and n_bits < order - 1:
-            columns = np.sort(rng.choice(np.arange(1, order), n_bits, replace=False))
-        # entry (i, j) of Sylvester's matrix is -1 to the number of common bits of i and j
-        common = np.bitwise_count(np.arange(n_classes)[:, None] & columns)
-        code: np.ndarray = (1 - 2 * (common & 1).astype(np.int8)).astype(np.float32)
-        if not _duplicate(code) and not (code == code[0]).all(axis=0).any():
+    least = order = 1 << max(1, (n_classes - 1).bit_length())
+    if n_bits is None:
+        n_bits = order - 1
+    _check_bits(n_classes, n_bits)
+    while order - 1 < n_bits:
+        order *= 2
+    for attempt in range(1, _TRIES):
+        rows = rng.choice(order, n_classes, replace=False)
+        if order == least:
+            rows = np.arange(n_classes)
+        columns = 1 + rng.choice(order - 1, min(order - 1, 2 * n_bits), replace=False)
+        code = _sylvester(rows, np.sort(columns) if n_bits == order - 1 else columns)
+        code = code[:, (code != code[0]).any(axis=0)][:, :n_bits]
+        if code.shape[1] == n_bits and not _duplicate(code):
             return code
+        if attempt % 50 == 0:  # few rows of a matrix of this order seldom have enough columns
+            order *= 2
     raise ValueError(
         f"no choice of {n_bits} Hadamard columns tells {n_classes} classes apart; raise n_bits."
     )
+
+
+def _sylvester(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Entries of Sylvester's Hadamard matrix: -1 to the number of common bits of i and j."""
+    common = np.bitwise_count(rows[:, None].astype(np.int32) & columns.astype(np.int32))
+    return np.asarray(1 - 2 * (common & 1).astype(np.float32))
 
 
 def _check_bits(n_classes: int, n_bits: int) -> None:
