@@ -6,11 +6,12 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from craftmaps.learn.memory import refuse_if_too_large
+from craftmaps.loops.rows import for_each_block
 from craftmaps.loops.triangle import add_to_triangle
 
 _ROWS = 4096  # rows of a rank-k update when the caller gives more at once
 _SAMPLE = 64  # rows that tell whether columns are far from zero
-_FAR = 2.0  # a mean of more standard deviations than this is removed before squaring
+_FAR = 0.5  # standard deviations from zero beyond which a mean is removed before squaring
 _ARRAYS = ("hessian", "gradient", "z_mean", "y_mean", "y_square")
 
 
@@ -206,7 +207,7 @@ class NormalEquations:
             return
         reference = _reference(Z)
         if reference.any():
-            Z -= reference
+            _subtract(Z, reference)
         root = np.ones(len(Z), Z.dtype) if weights is None else np.sqrt(weights).astype(Z.dtype)
         Y = Y.astype(np.float64)
         y_mean = np.average(Y, axis=0, weights=weights)
@@ -268,6 +269,13 @@ def _reference(Z: np.ndarray) -> np.ndarray:
     sample = Z[:: max(1, len(Z) // _SAMPLE)].astype(np.float64)
     mean, spread = sample.mean(axis=0), sample.std(axis=0)
     return np.where(np.abs(mean) > _FAR * spread, mean, 0.0).astype(Z.dtype)
+
+
+def _subtract(Z: np.ndarray, reference: np.ndarray) -> None:
+    def task(start: int, stop: int) -> None:
+        Z[start:stop] -= reference
+
+    for_each_block(task, len(Z), Z.strides[0])
 
 
 def _checked(Z: Any, Y: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
