@@ -204,7 +204,8 @@ class VovkReal(DotProductKernel):
         _check_number(self, "p", self.p, least=1, kind=Integral)
 
     def _value(self, t: np.ndarray) -> np.ndarray:
-        return np.polynomial.polynomial.polyval(t, np.ones(self.p, t.dtype))  # exact at t = 1 too
+        ones = np.ones(self.p, t.dtype)
+        return np.asarray(np.polynomial.polynomial.polyval(t, ones))  # exact at t = 1 too
 
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         return (degrees < self.p).astype(float)
