@@ -43,10 +43,9 @@ def rotation_matrices(products, d):
 
 def hadamard_features(products, X, n_columns):
     """What `HadamardProducts.fill` writes, feature by feature and factor by factor."""
-    size = products.gather.shape[1]
-    parts = 2 if products.complex_to_real else 1
+    size, first = products.gather.shape[1], len(products.signs)
     width = size + min(size, 256)
-    first = len(products.signs)  # rotations are stored after the signs
+    parts = 2 if products.complex_to_real else 1
     matrices = rotation_matrices(products, X.shape[1])
     Z = np.zeros((len(X), n_columns))
     for s in range(len(products.blocks) - 1):
@@ -57,8 +56,13 @@ def hadamard_features(products, X, n_columns):
                 for i, x in enumerate(X):
                     feature = complex(products.scale[b])
                     for k in range(products.degree[b]):
-                        entry = products.offset[b, k] - first - k * parts * width + l
-                        feature *= matrices[first_factor + k][entry % size] @ x
+                        place = products.offset[b, k]
+                        if place < first:
+                            feature *= products.signs[place + l]
+                        else:
+                            slot, entry = divmod(place - first, width)
+                            matrix = matrices[first_factor + slot // parts]
+                            feature *= matrix[(entry + l) % size] @ x
                     Z[i, column + l] += feature.real
                     if parts == 2:
                         Z[i, column + length + l] += feature.imag

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from craftmaps.kernels import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
+from craftmaps.learn import NormalEquations, OnePassClassifier, OnePassRegressor
 from craftmaps.maps import CraftMap, RandomMaclaurin, TensorSketch
 
 __version__ = version("craftmaps")
@@ -11,6 +12,9 @@ __all__ = [
     "CraftMap",
     "DotProduct",
     "Exponential",
+    "NormalEquations",
+    "OnePassClassifier",
+    "OnePassRegressor",
     "Polynomial",
     "RandomMaclaurin",
     "TensorSketch",

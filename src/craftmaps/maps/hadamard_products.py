@@ -26,6 +26,7 @@ from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
 
 _SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
+_SIGNS = 1024  # random signs from which the features of a fold take theirs, slice by slice
 _FEW = 1 << 40  # below this many choices, runs are drawn without replacement
 
 
@@ -65,13 +66,18 @@ class HadamardProducts:
         complex_to_real: bool,
         rng: np.random.Generator,
         fold: int | None = None,
+        occupied: int = 0,
     ) -> "HadamardProducts":
-        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on."""
+        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on.
+
+        With `fold`, they are added into that many columns, of which `occupied` are in use already.
+        """
         size = padded_length(n_columns_in)
         parts = 2 if complex_to_real else 1
         width = size + min(size, _SLICE)
         pieces = []
-        column = 0
+        column = occupied
+        wraps = fold is not None and occupied + int(counts[1:].sum()) > fold
         for n in range(1, len(counts)):
             if counts[n] and weights[n]:
                 piece = _runs(n, int(counts[n]), size, rng)
@@ -79,14 +85,14 @@ class HadamardProducts:
                 piece["scale"] = np.full(len(piece["length"]), np.sqrt(weights[n]))
                 pieces.append(piece)
             column += parts * int(counts[n])
-            if fold:
+            if wraps:
                 column += -column % hadamard.LANES  # whole vectors, until the fold wraps around
         drawn = _joined(pieces)
         # The table of signs comes before the rotations.
-        drawn["offset"] += (1 + parts * np.arange(drawn["offset"].shape[1])) * width
-        signs = rng.choice([-1.0, 1.0], size) if fold else np.ones(size)
+        signs = rng.choice([-1.0, 1.0], _SIGNS + _SLICE if fold else 0)
+        drawn["offset"] += len(signs) + parts * width * np.arange(drawn["offset"].shape[1])
         if fold:
-            drawn = _folded(drawn, fold, size, rng)
+            drawn = _folded(drawn, fold, rng)
         order = np.argsort(drawn["set"], kind="stable")
         drawn = {name: values[order] for name, values in drawn.items()}
         n_sets = int(drawn["set"].max(initial=-1)) + 1
@@ -100,7 +106,7 @@ class HadamardProducts:
             column=first_column + drawn["column"],
             scale=drawn["scale"],
             offset=drawn["offset"],
-            signs=np.concatenate([signs, signs[: width - size]]),
+            signs=signs,
             complex_to_real=complex_to_real,
         )
 
@@ -109,7 +115,7 @@ class HadamardProducts:
         loop = hadamard.complex_product_rows if self.complex_to_real else hadamard.product_rows
         dtype = out.dtype
         scale, signs = self.scale.astype(dtype), self.signs.astype(dtype)
-        overlap = len(signs) - self.gather.shape[1]
+        overlap = min(self.gather.shape[1], _SLICE)
 
         def task(start: int, stop: int) -> None:
             loop(
@@ -184,7 +190,7 @@ def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _folded(
-    drawn: dict[str, np.ndarray], fold: int, size: int, rng: np.random.Generator
+    drawn: dict[str, np.ndarray], fold: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """Blocks brought into `fold` columns, cut where they wrap around, with signs as a factor.
 
@@ -197,8 +203,7 @@ def _folded(
     cut = np.arange(len(block)) - np.repeat(np.cumsum(n_cuts) - n_cuts, n_cuts)
     first = np.maximum(0, cut * fold - place[block])
     last = np.minimum(drawn["length"][block], (cut + 1) * fold - place[block])
-    step = min(size, hadamard.LANES)
-    table = step * rng.integers(0, size // step, (len(block), 1))
+    table = hadamard.LANES * rng.integers(0, _SIGNS // hadamard.LANES, (len(block), 1))
     return {
         "set": drawn["set"][block],
         "factors": drawn["factors"][block],
