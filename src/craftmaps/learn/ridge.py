@@ -231,7 +231,7 @@ def factor(lower: np.ndarray, alpha: float, eps: float) -> tuple[np.ndarray, flo
         np.fill_diagonal(lower, diagonal)
 
 
-def _mirror(matrix: np.ndarray, strip: int = 512) -> float:
+def _mirror(matrix: np.ndarray, strip: int = 128) -> float:
     """Copy the lower triangle to the upper one, strip by strip; returns the 1-norm."""
     norm = 0.0
     for start in range(0, len(matrix), strip):
