@@ -197,6 +197,17 @@ def test_wrong_input_is_named():
             NormalEquations().update(Z, Y, weights)
 
 
+@pytest.mark.parametrize("large", [np.inf, np.nan, 1e25])
+def test_features_that_overflow_are_named(large):
+    Z, Y, _ = data(np.float32)
+    equations = NormalEquations().update(Z, Y)
+    broken = Z.copy()
+    broken[7, 2] = large
+    with pytest.raises(ValueError, match=r"too large for float32.*scale the rows"):
+        equations.update(broken, Y)
+    assert_equal(equations, direct(Z, Y), 1e-6)  # and did no harm
+
+
 def test_refuses_what_does_not_fit_before_allocating(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
     tracemalloc.start()

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -310,6 +311,8 @@ def test_fit_blocks_of_a_generator_with_weights(digits):
     np.testing.assert_allclose(regressor.coef_, OnePassRegressor().fit(X, y).coef_, atol=1e-9)
     with pytest.raises(ValueError, match="blocks must yield"):
         model.fit_blocks([X])
+    with pytest.raises(ValueError, match="blocks is empty"):
+        model.fit_blocks([])
 
 
 def test_regressor_stream_and_merge():
@@ -458,13 +461,18 @@ def test_the_sample_is_uniform():
         ({"alpha": [1.0, 2.0], "n_folds": 1}, "n_folds must be an integer of at least 2"),
         ({"codes": "onevsrest"}, "codes must be"),
         ({"decoding": "l1"}, "decoding must be one of"),
-        ({"alpha": [1.0, 2.0], "n_folds": 2000}, "1000 rows do not fill 2000 folds"),
     ],
 )
 def test_wrong_parameters_are_named(digits, options, message):
     X, y = digits
     with pytest.raises(ValueError, match=message):
         OnePassClassifier(**options).fit(X[TRAIN], y[TRAIN])
+
+
+def test_folds_without_rows_are_named(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="30 rows do not fill 40 folds"):
+        OnePassClassifier(alpha=[1.0, 2.0], n_folds=40).fit(X[:30], y[:30])
 
 
 def test_streams_say_what_they_need(digits):
@@ -477,6 +485,28 @@ def test_streams_say_what_they_need(digits):
     in_stream.partial_fit(X[900:], y[900:])
     at_once = OnePassClassifier(class_weight={0: 3.0}).fit(X, y)
     np.testing.assert_allclose(in_stream.coef_, at_once.coef_, atol=1e-9)
+
+
+def test_features_that_overflow_are_named(digits):
+    X, y = digits[0].astype(np.float32) * np.float32(1e25), digits[1]
+    with pytest.raises(ValueError, match=r"too large for float32.*unit norm"):
+        OnePassClassifier().fit(X, y)
+
+
+def test_folds_keep_to_the_memory_they_declare():
+    rows, size = 900, 600
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((rows, size), dtype=np.float32), np.arange(rows) % 2
+    model = OnePassClassifier(alpha=[0.1, 1.0], n_folds=4, block_rows=200)
+    model.fit(X[:, :5], y)  # compiles outside the measurement
+    declared = memory.equations_bytes(size, 2, 4, n_folds=4)
+    tracemalloc.start()
+    model.fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    sample_and_buffer = X[:200].nbytes + 2 * X.nbytes
+    one_matrix_more = 8 * size**2
+    assert 0.9 * declared < peak < declared + sample_and_buffer + 0.8 * one_matrix_more
 
 
 def test_too_large_a_map_is_refused_before_it_is_used(digits, monkeypatch):

@@ -139,7 +139,7 @@ def test_condition_is_that_of_the_solved_matrix():
 
 
 def test_nothing_seen_is_an_error():
-    with pytest.raises(ValueError, match="no row of positive weight"):
+    with pytest.raises(ValueError, match="weight of all rows together is zero"):
         ridge.solve(NormalEquations().update(np.ones((2, 2)), np.ones(2), np.zeros(2)))
 
 

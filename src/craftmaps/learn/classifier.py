@@ -210,6 +210,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             for block in blocks:
                 X, y, weights = unpack(block)
                 self._add(X, y, classes, weights, line)
+        if not line.rows:
+            raise ValueError("blocks is empty: there is nothing to learn from.")
         solution_of(self)
         return self
 

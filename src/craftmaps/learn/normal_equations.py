@@ -67,7 +67,7 @@ class NormalEquations:
         self.n_features = 0
         self.n_targets = 0
         self.precision = np.dtype(np.float64)
-        self._work: np.ndarray | None = None
+        self._work: list[np.ndarray] = []  # one matrix, perhaps shared
 
     @property
     def hessian(self) -> np.ndarray:
@@ -98,6 +98,11 @@ class NormalEquations:
             block = Z[rows] if overwrite else Z[rows].copy()
             self._add(block, Y[rows], None if weights is None else weights[rows])
         self.n_rows += len(Z)
+        return self
+
+    def share_work(self, other: "NormalEquations") -> Self:
+        """Use the work matrix of another set of sums, of the same number of features."""
+        self._work = other._work
         return self
 
     def merge(self, other: "NormalEquations") -> Self:
@@ -218,7 +223,15 @@ class NormalEquations:
             centred *= root[:, None]
         # One product gives the cross sums with the targets and, in the last column, sum w (z - r).
         right = np.column_stack([centred.astype(Z.dtype, copy=False), root])
-        cross = (Z.T @ right).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            cross = (Z.T @ right).astype(np.float64)
+            largest = np.abs(Z).max()
+            finite = np.isfinite(cross).all() and np.isfinite(len(Z) * largest * largest)
+        if not finite:
+            raise ValueError(
+                f"features or targets are too large for {Z.dtype}, or not finite: the largest "
+                f"feature is {largest:.3g}; scale the rows, for instance to unit norm."
+            )
         offset = cross[:, -1] / weight
         z_mean = reference + offset
         part = self._rank_k(Z)
@@ -230,10 +243,10 @@ class NormalEquations:
         if Z.dtype == np.float64:
             blas.dsyrk(1.0, Z.T, 1.0, self._lower, lower=1, overwrite_c=1)
             return None
-        if self._work is None:
-            self._work = np.zeros(self._lower.shape, np.float32, order="F")
-        blas.ssyrk(1.0, Z.T, 0.0, self._work, lower=1, overwrite_c=1)
-        return self._work
+        if not self._work:
+            self._work.append(np.zeros(self._lower.shape, np.float32, order="F"))
+        blas.ssyrk(1.0, Z.T, 0.0, self._work[0], lower=1, overwrite_c=1)
+        return self._work[0]
 
     def _combine(
         self,

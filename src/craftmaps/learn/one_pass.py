@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 from craftmaps.learn import ridge
 from craftmaps.learn.memory import refuse_if_too_large
@@ -38,8 +37,9 @@ def begin(
         feature_map = clone(feature_map).fit(X, y)
     n_features = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
     few = n_rows is not None and n_rows < n_features
+    n_folds = 1 if _is_single(estimator.alpha) else estimator.n_folds
     if not few:
-        refuse_if_too_large(n_features, n_targets, X.dtype.itemsize)
+        refuse_if_too_large(n_features, n_targets, X.dtype.itemsize, n_folds)
     capacity = estimator.block_rows if n_rows is None else min(estimator.block_rows, n_rows)
     estimator.feature_map_ = feature_map
     estimator._stream = FeatureStream(
@@ -48,7 +48,7 @@ def begin(
         n_rows if few and n_rows is not None else capacity,
         X.dtype,
         encode,
-        1 if _is_single(estimator.alpha) else estimator.n_folds,
+        n_folds,
         sample_rows,
     )
     estimator._probe = X[:1].copy()
@@ -137,7 +137,13 @@ def sample_weights(weights: Any, X: Any) -> np.ndarray | None:
     """Validated weights, or None."""
     if weights is None:
         return None
-    return np.asarray(check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True))
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (X.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            f"sample_weight must be {X.shape[0]} finite numbers that are not negative, one per "
+            f"row, got shape {weights.shape}."
+        )
+    return np.asarray(weights)
 
 
 def unpack(block: Any) -> tuple[Any, Any, Any]:

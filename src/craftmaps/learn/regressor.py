@@ -147,6 +147,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with Progress(None, progress) as line:
             for block in blocks:
                 self._add(*unpack(block), line)
+        if not line.rows:
+            raise ValueError("blocks is empty: there is nothing to learn from.")
         solution_of(self)
         return self
 

@@ -56,7 +56,7 @@ def solve(
         P, positive semi-definite, of any rank.
     """
     if not equations.weight:
-        raise ValueError("there is nothing to solve: no row of positive weight was seen.")
+        raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
     if not isinstance(alpha, str) and np.ndim(alpha) == 0:
         return _solve_one(equations, float(alpha), fit_intercept, penalty)
     path = RidgePath(equations, fit_intercept, penalty)
@@ -84,7 +84,8 @@ class RidgePath:
         self._square = square
         self._form = TridiagonalForm(lower, right)
         self._free = self._whitening.free + int(fit_intercept)
-        self._equations, self._fit_intercept = equations, fit_intercept
+        self._weight, self._fit_intercept = equations.weight, fit_intercept
+        self._means = equations.z_mean, equations.y_mean
         self._eps = float(np.finfo(equations.precision).eps)
 
     def grid(self) -> np.ndarray:
@@ -104,7 +105,7 @@ class RidgePath:
         n is the total weight; df counts the intercept. Residuals that rounding hides count as what
         it hides, so that among alphas that interpolate the largest is taken.
         """
-        n = self._equations.weight
+        n = self._weight
         floor = self._eps ** (2 / 3) * self._square
         scores = np.empty((len(alphas), len(self._square)))
         for i, alpha in enumerate(alphas):
@@ -142,7 +143,7 @@ class RidgePath:
         condition = (values[-1] + alpha + jitter) / (values[0] + alpha + jitter)
         _warn_of(jitter.max(), alpha)
         coef = self._whitening.restore(self._form.unrotate(coef))
-        intercept = _intercept(self._equations, coef, self._fit_intercept)
+        intercept = _intercept(*self._means, coef, self._fit_intercept)
         return Solution(coef, intercept, _plain(alpha), _plain(jitter), _plain(condition))
 
 
@@ -165,10 +166,11 @@ def cross_validate(
             if fold is not held_out:
                 rest.merge(fold)
         path = RidgePath(rest, fit_intercept, penalty)
-        del rest
+        del rest  # the path has a copy
         for i, alpha in enumerate(alphas):
             solution = path.solution(np.asarray(alpha, dtype=np.float64))
             errors[i] += squared_error(held_out, solution.coef, solution.intercept)
+        del path
     return errors / sum(fold.weight for fold in folds)
 
 
@@ -218,6 +220,8 @@ def factor(lower: np.ndarray, alpha: float, eps: float) -> tuple[np.ndarray, flo
     norm, jitter = 0.0, 0.0
     while True:
         norm = max(norm, _mirror(lower))
+        if not np.isfinite(norm):
+            raise np.linalg.LinAlgError("the normal equations are not finite.")
         np.fill_diagonal(lower, diagonal + alpha + jitter)
         upper, info = lapack.dpotrf(lower, lower=0, overwrite_a=1, clean=0)
         reciprocal = lapack.dpocon(upper, norm + alpha + jitter, uplo="U")[0] if info == 0 else 0.0
@@ -227,7 +231,7 @@ def factor(lower: np.ndarray, alpha: float, eps: float) -> tuple[np.ndarray, flo
         np.fill_diagonal(lower, diagonal)
 
 
-def _mirror(matrix: np.ndarray, strip: int = 512) -> float:
+def _mirror(matrix: np.ndarray, strip: int = 128) -> float:
     """Copy the lower triangle to the upper one, strip by strip; returns the 1-norm."""
     norm = 0.0
     for start in range(0, len(matrix), strip):
@@ -249,17 +253,18 @@ def _solve_one(
     _warn_of(jitter, alpha)
     coef, _ = lapack.dpotrs(upper, right, lower=0)
     coef = change.restore(coef)
-    return Solution(coef, _intercept(equations, coef, fit_intercept), alpha, jitter, condition)
+    intercept = _intercept(equations.z_mean, equations.y_mean, coef, fit_intercept)
+    return Solution(coef, intercept, alpha, jitter, condition)
 
 
 def _plain(value: np.ndarray) -> Any:
     return value if value.ndim else float(value)
 
 
-def _intercept(equations: NormalEquations, coef: np.ndarray, fitted: bool) -> np.ndarray:
-    if not fitted:
-        return np.zeros(coef.shape[1])
-    return np.asarray(equations.y_mean - equations.z_mean @ coef)
+def _intercept(
+    z_mean: np.ndarray, y_mean: np.ndarray, coef: np.ndarray, fitted: bool
+) -> np.ndarray:
+    return np.asarray(y_mean - z_mean @ coef) if fitted else np.zeros(coef.shape[1])
 
 
 def _best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:

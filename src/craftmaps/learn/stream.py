@@ -52,7 +52,7 @@ class FeatureStream:
         self.n_features = n_features
         self.encode = encode
         self.n_rows = 0
-        self.folds = [NormalEquations() for _ in range(n_folds)]
+        self.folds = _empty(n_folds)
         self.sample = RowSample(sample_rows, n_features, dtype)
         self.solution: ridge.Solution | None = None  # of all rows so far, when it is known
         self.temperature: float | None = None
@@ -155,7 +155,7 @@ class FeatureStream:
         centre = Z.mean(axis=0) if fit_intercept else np.zeros(self.n_features)
         Z -= centre
         basis, R = qr(Z.T, mode="economic", overwrite_a=True, check_finite=False)
-        folds = [NormalEquations() for _ in self.folds]
+        folds = _empty(len(self.folds))
         _add_to_folds(folds, R.T, *self._pending(), self._index[: self._filled])
         for fold in folds:
             fold.precision = self._Z.dtype
@@ -198,6 +198,11 @@ def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:
         return
     Z = X if feature_map is None else feature_map.transform(X)
     out[:] = Z.toarray() if sparse.issparse(Z) else Z
+
+
+def _empty(n_folds: int) -> list[NormalEquations]:
+    first = NormalEquations()
+    return [first, *(NormalEquations().share_work(first) for _ in range(n_folds - 1))]
 
 
 def _add_to_folds(
