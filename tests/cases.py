@@ -47,7 +47,7 @@ CASES = [
     Case("tensor-sketch", TensorSketch(Polynomial(degree=3), 150, random_state=0)),
     Case("tensor-sketch-odd", TensorSketch(Polynomial(degree=4, coef0=0.0), 101, random_state=0)),
     Case("craft", CraftMap(Polynomial(degree=3), 150, random_state=0)),
-    Case("craft-srht", CraftMap(Polynomial(3), 150, down="srht", random_state=0), False),
+    Case("craft-srht", CraftMap(Polynomial(3), 150, down="srht", random_state=0)),
 ]
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
