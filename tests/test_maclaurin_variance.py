@@ -92,15 +92,15 @@ def one_thread(monkeypatch):
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize(("degree", "L"), [(1, 1), (1, 4), (2, 1), (2, 4), (2, 8), (3, 8)], ids=str)
+@pytest.mark.parametrize(("degree", "L"), [(1, 4), (2, 1), (2, 8), (3, 8)], ids=str)
 def test_variance_within_one_run_of_a_rotation(degree, L):
-    found = squared_errors(x, y, degree, L, 5000)
-    smallest = {1: 0.3, 2: 0.45, 3: 0.7}[degree]
+    found = squared_errors(x, y, degree, L, 4000)
+    smallest = {1: 0.3, 2: 0.5, 3: 0.8}[degree]
     check_unbiased(found, [run_variance(x, y, degree, L)], smallest)
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("D", [16, 24, 40])
+@pytest.mark.parametrize("D", [16, 40])
 def test_variance_of_several_runs(D):
     """Given the indices, the covariance of two features is a product over their factors."""
     degree, n_maps = 2, 4000
@@ -150,7 +150,7 @@ def test_sparse_rows_do_not_inflate_the_variance(degree):
     D = 32
     independent = ((N + 2 * c - 2 * q) ** degree - c**degree) / D
     assert run_variance(a, b, degree, D) < independent
-    found = squared_errors(a, b, degree, D, 6000)
+    found = squared_errors(a, b, degree, D, 4000)
     check_unbiased(found, [run_variance(a, b, degree, D)], smallest=0.8)
 
 
@@ -201,8 +201,10 @@ def test_all_features_of_a_degree_are_exact(d, degree):
         assert np.abs(one_less @ one_less.T - kernel(X)).max() > 1e-6
 
 
-@pytest.mark.parametrize("projection", ["hadamard", "rademacher", "gaussian"])
-@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize(
+    ("projection", "is_complex"),
+    [("hadamard", False), ("hadamard", True), ("rademacher", True), ("gaussian", False)],
+)
 def test_errors_fall_like_the_root_of_the_size(projection, is_complex):
     """Sixteen times the columns, a quarter of the error (within a fifth, over 20 seeds)."""
     X = np.random.default_rng(0).normal(size=(20, 40))
