@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sklearn.base import clone
+
 from craftmaps.kernels.dot_product import (
     DotProduct,
     DotProductKernel,
@@ -15,7 +17,7 @@ _BY_NAME = {"poly": Polynomial, "exp": Exponential}
 
 
 def dot_product_kernel(kernel: Any) -> DotProductKernel:
-    """The checked kernel that a map's `kernel` parameter names."""
+    """A checked copy of the kernel that a map's `kernel` parameter names."""
     if isinstance(kernel, str) and kernel in _BY_NAME:
         kernel = _BY_NAME[kernel]()
     if not isinstance(kernel, DotProductKernel):
@@ -24,7 +26,8 @@ def dot_product_kernel(kernel: Any) -> DotProductKernel:
             f"{sorted(_BY_NAME)}, got {kernel!r}."
         )
     kernel.check()
-    return kernel
+    copy: DotProductKernel = clone(kernel)  # a fitted map does not change with its parameters
+    return copy
 
 
 __all__ = [

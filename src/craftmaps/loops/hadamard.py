@@ -318,17 +318,18 @@ def product_rows(
 ) -> None:
     """Z[i, column[b]+l] = sum over blocks b of scale[b] * prod_{k < degree[b]} u[offset[b,k]+l].
 
-    u holds a row's rotations one after another, and before them the fixed `signs`, which a fold
-    multiplies with as one more factor. Rotations are made set by set: set s owns the rows
+    u holds the fixed `signs`, which a fold multiplies with as one more factor, and then a row's
+    rotations one after another. Rotations are made set by set: set s owns the rows
     rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1].
     """
     width = gather.shape[1] + overlap
     most = 0
     for s in range(rotations.shape[0] - 1):
         most = max(most, rotations[s + 1] - rotations[s])
-    u = np.empty((most + 1) * width + overlap, X.dtype)
-    u[:width] = signs
-    spare = (most + 1) * width
+    first = signs.shape[0]
+    spare = first + most * width
+    u = np.empty(spare + overlap, X.dtype)
+    u[:first] = signs
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     for i in range(X.shape[0]):
         _signed_row(x, X[i])
@@ -336,7 +337,7 @@ def product_rows(
         z[:] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                place = (k + 1) * width
+                place = first + k * width
                 _rotate(u[place : place + width], x, gather[rotations[s] + k], overlap)
             for b in range(blocks[s], blocks[s + 1]):
                 _add_slices(z, column[b], u, offset[b], degree[b], length[b], scale[b], spare)
@@ -366,8 +367,8 @@ def complex_product_rows(
     most = 0
     for s in range(rotations.shape[0] - 1):
         most = max(most, rotations[s + 1] - rotations[s])
-    u = np.empty((most + 1) * width, X.dtype)
-    u[:width] = signs
+    first = signs.shape[0]
+    u = np.empty(first + most * width, X.dtype)
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     re, im = np.empty(overlap, X.dtype), np.empty(overlap, X.dtype)
     for i in range(X.shape[0]):
@@ -376,7 +377,7 @@ def complex_product_rows(
         z[:] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                place = (k + 1) * width
+                place = first + k * width
                 _rotate(u[place : place + width], x, gather[rotations[s] + k], overlap)
             for b in range(blocks[s], blocks[s + 1]):
                 n = length[b]

@@ -120,15 +120,15 @@ class CraftMap(FeatureMap):
         n_out = self.n_components - self.n_exact_
         n_in = self.n_up_ - self.n_exact_
         self._products = None
+        self.down_: Down | None = None
         if self.up == "maclaurin":
-            fused = self.down == "fold"
-            first = self.n_exact_ if fused else int(plan.inside > 0)
-            self._products = HadamardProducts.draw(
-                plan.counts, plan.weights, first, X.shape[1], False, rng, n_out if fused else None
-            )
-            if fused:
-                self.down_: Down | None = None
+            shares, inside = (plan.counts, plan.weights), int(plan.inside > 0)
+            if self.down == "fold":
+                self._products = HadamardProducts.draw(
+                    *shares, self.n_exact_, X.shape[1], False, rng, n_out, inside
+                )
                 return
+            self._products = HadamardProducts.draw(*shares, inside, X.shape[1], False, rng)
         if self.down == "principal":
             self.down_ = Matrix.learn(self._sample_up(X, n_in, n_out, rng), n_out)
         else:

@@ -11,7 +11,7 @@ from craftmaps.kernels import DotProductKernel, Polynomial
 from craftmaps.maps import allocation
 from craftmaps.maps.exact_terms import ExactTerms
 from craftmaps.maps.hadamard_products import padded_length
-from craftmaps.maps.moments import DegreeStatistics, PairMoments
+from craftmaps.maps.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
 
 _RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
 _ENOUGH = 0.15  # the share of the down-projection's variance that the up-projection may add
@@ -70,14 +70,17 @@ def plan_maclaurin(
 def plan_tensor_sketch(
     kernel: Polynomial, X: Any, n_components: int, n_up: int | None, rng: np.random.Generator
 ) -> CraftPlan:
-    """D = 8 E unless given: TensorSketch's variance is the down-projection's at D instead of E."""
-    if n_up is None:
-        n_up = n_components * next(ratio for ratio in _RATIOS if 1 / ratio <= _ENOUGH)
+    """D as given, or the least multiple of E that makes TensorSketch's own error small."""
     moments = PairMoments.of_sample(X, rng)
     value, spread = _spread(moments, kernel.value)
-    variance = spread / n_up + _fold_share(n_up, n_components) * spread  # PP Lemma 6
-    error = math.sqrt(variance / np.mean(value**2))
-    return given_plan(n_up, error)
+    scale = float(np.mean(value**2))
+    for ratio in _RATIOS:
+        total = ratio * n_components if n_up is None else n_up
+        up = tensor_sketch_variance(kernel, moments) / total
+        down = _fold_share(total, n_components) * spread
+        if up <= _ENOUGH * down or n_up is not None:
+            break
+    return given_plan(total, math.sqrt((up + down) / scale) if scale else 0.0)
 
 
 def given_plan(n_up: int, error: float = math.nan) -> CraftPlan:

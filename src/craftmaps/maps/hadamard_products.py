@@ -16,6 +16,7 @@ With `fold`, features are added with random signs into that many columns instead
 column each: the down-projection of CRAFT s.3.3 in the same loop, with no D-vector in memory.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
 
 _SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
+_SIGNS = 1024  # random signs from which the features of a fold take theirs, slice by slice
 _FEW = 1 << 40  # below this many choices, runs are drawn without replacement
 
 
@@ -64,13 +66,18 @@ class HadamardProducts:
         complex_to_real: bool,
         rng: np.random.Generator,
         fold: int | None = None,
+        occupied: int = 0,
     ) -> "HadamardProducts":
-        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on."""
+        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on.
+
+        With `fold`, they are added into that many columns, of which `occupied` are in use already.
+        """
         size = padded_length(n_columns_in)
         parts = 2 if complex_to_real else 1
         width = size + min(size, _SLICE)
         pieces = []
-        column = 0
+        column = occupied
+        wraps = fold is not None and occupied + int(counts[1:].sum()) > fold
         for n in range(1, len(counts)):
             if counts[n] and weights[n]:
                 piece = _runs(n, int(counts[n]), size, rng)
@@ -78,14 +85,14 @@ class HadamardProducts:
                 piece["scale"] = np.full(len(piece["length"]), np.sqrt(weights[n]))
                 pieces.append(piece)
             column += parts * int(counts[n])
-            if fold:
+            if wraps:
                 column += -column % hadamard.LANES  # whole vectors, until the fold wraps around
         drawn = _joined(pieces)
         # The table of signs comes before the rotations.
-        drawn["offset"] += (1 + parts * np.arange(drawn["offset"].shape[1])) * width
-        signs = rng.choice([-1.0, 1.0], size) if fold else np.ones(size)
+        signs = rng.choice([-1.0, 1.0], _SIGNS + _SLICE if fold else 0)
+        drawn["offset"] += len(signs) + parts * width * np.arange(drawn["offset"].shape[1])
         if fold:
-            drawn = _folded(drawn, fold, size, rng)
+            drawn = _folded(drawn, fold, rng)
         order = np.argsort(drawn["set"], kind="stable")
         drawn = {name: values[order] for name, values in drawn.items()}
         n_sets = int(drawn["set"].max(initial=-1)) + 1
@@ -99,7 +106,7 @@ class HadamardProducts:
             column=first_column + drawn["column"],
             scale=drawn["scale"],
             offset=drawn["offset"],
-            signs=np.concatenate([signs, signs[: width - size]]),
+            signs=signs,
             complex_to_real=complex_to_real,
         )
 
@@ -108,7 +115,7 @@ class HadamardProducts:
         loop = hadamard.complex_product_rows if self.complex_to_real else hadamard.product_rows
         dtype = out.dtype
         scale, signs = self.scale.astype(dtype), self.signs.astype(dtype)
-        overlap = len(signs) - self.gather.shape[1]
+        overlap = min(self.gather.shape[1], _SLICE)
 
         def task(start: int, stop: int) -> None:
             loop(
@@ -133,10 +140,13 @@ def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, 
     """Blocks for `count` features of degree n: runs of up to `size`, cut into slices.
 
     A run is known by its offsets (o_1, ..., o_n) up to a common shift, so there are size^(n-1).
-    Offsets are multiples of eight, which keeps vector loads aligned, unless that is too few.
+    Offsets are multiples of eight, which keeps vector loads aligned, unless that is too few: two
+    runs whose offsets differ by the same in two factors vary together (in all: they are the same).
     """
     n_runs = -(-count // size)
-    step = 8 if size >= 64 and n_runs <= (size // 8) ** (n - 1) else 1
+    alike = 8 * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
+    aligned = size >= 64 and n_runs <= (size // 8) ** (n - 1) and alike < 0.25
+    step = 8 if aligned else 1
     choices = (size // step) ** (n - 1)
     n_sets = -(-n_runs // choices)
     if choices < _FEW:
@@ -159,7 +169,7 @@ def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, 
     run, within, feature = run[kept], within[kept], feature[kept]
     ends = np.append(feature[1:], count)
     return {
-        "set": run // choices,
+        "set": run // min(choices, n_runs),  # choices may be beyond any integer type
         "factors": np.full(len(run), n),
         "length": ends - feature,
         "column": feature,
@@ -180,7 +190,7 @@ def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _folded(
-    drawn: dict[str, np.ndarray], fold: int, size: int, rng: np.random.Generator
+    drawn: dict[str, np.ndarray], fold: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """Blocks brought into `fold` columns, cut where they wrap around, with signs as a factor.
 
@@ -193,8 +203,7 @@ def _folded(
     cut = np.arange(len(block)) - np.repeat(np.cumsum(n_cuts) - n_cuts, n_cuts)
     first = np.maximum(0, cut * fold - place[block])
     last = np.minimum(drawn["length"][block], (cut + 1) * fold - place[block])
-    step = min(size, hadamard.LANES)
-    table = step * rng.integers(0, size // step, (len(block), 1))
+    table = hadamard.LANES * rng.integers(0, _SIGNS // hadamard.LANES, (len(block), 1))
     return {
         "set": drawn["set"][block],
         "factors": drawn["factors"][block],

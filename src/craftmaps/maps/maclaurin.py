@@ -180,7 +180,7 @@ class RandomMaclaurin(FeatureMap):
         if self.degrees == "geometric":
             return allocation.geometric(self.kernel_, n_features, least_degree, last, self.p, rng)
         if self.degrees == "proportional" or n_features < positive.size:
-            mean = float(norms.mean())
+            mean = float(norms.mean()) or 1.0
             return allocation.proportional(self.kernel_, n_features, least_degree, last, mean, rng)
         statistics = DegreeStatistics.measure(
             self.kernel_,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from craftmaps.kernels import DotProductKernel
+from craftmaps.kernels import DotProductKernel, Polynomial
 
 _SAMPLE_ROWS = 256
 
@@ -47,6 +47,25 @@ class PairMoments:
         if complex_to_real:
             return [norms + c - q, 2 * c - q]
         return [norms + 2 * c - 2 * q]
+
+
+def tensor_sketch_variance(kernel: Polynomial, moments: PairMoments) -> float:
+    """Mean over pairs of D times the variance of a TensorSketch with D components.
+
+    Two index tuples collide with probability 1/D, and a pair of collisions counts where the signs
+    cancel coordinate by coordinate. With t, N and q of the rows (sqrt(gamma) x, sqrt(coef0)), that
+    leaves (N + c - q)^p + (2c - q)^p - 2 c^p, up to terms of order 1/D. Pham and Pagh's Lemma 6 has
+    N^p + c^p, which would hold if the signs of tuples were 4-wise independent; they are not.
+    """
+    inner = kernel.gamma * moments.inner + kernel.coef0
+    square = inner**2
+    norms = (kernel.gamma * moments.left + kernel.coef0) * (
+        kernel.gamma * moments.right + kernel.coef0
+    )
+    fourth = kernel.gamma**2 * moments.fourth + kernel.coef0**2
+    plain = (norms + square - fourth) ** kernel.degree
+    swapped = (2 * square - fourth) ** kernel.degree
+    return float(np.mean(plain + swapped - 2 * square**kernel.degree))
 
 
 @dataclass(frozen=True)
