@@ -51,7 +51,7 @@ def digits():
 @pytest.fixture(scope="module")
 def feature_map(digits):
     """Fitted once: the same map for every learner."""
-    fitted = RandomMaclaurin(Polynomial(degree=4), n_components=250, random_state=0)
+    fitted = RandomMaclaurin(Polynomial(degree=4), n_components=120, random_state=0)
     return FrozenEstimator(fitted.fit(digits[0]))
 
 
@@ -211,7 +211,7 @@ def test_merge_in_any_order_is_fit(digits, feature_map, order, block_rows):
 def test_merge_refuses_what_does_not_add(digits, feature_map):
     X, y = digits
     model = OnePassClassifier(feature_map).fit(X[:100], y[:100])
-    other_map = RandomMaclaurin(Polynomial(degree=4), n_components=250, random_state=1)
+    other_map = RandomMaclaurin(Polynomial(degree=4), n_components=120, random_state=1)
     with pytest.raises(ValueError, match="different feature maps"):
         model.merge(OnePassClassifier(other_map).fit(X[:100], y[:100]))
     with pytest.raises(ValueError, match="not with a OnePassRegressor"):
