@@ -102,6 +102,13 @@ def test_decoding_is_what_its_definition_says(dtype):
         assert np.abs(difference).max() < 1e-5
 
 
+def test_l2_of_codewords_of_different_lengths():
+    rng = np.random.default_rng(0)
+    M, f = rng.standard_normal((6, 4)), rng.standard_normal((50, 4))
+    nearest = ((f[:, None] - M) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(CodeMatrix(M, "l2").scores(f).argmax(axis=1), nearest)
+
+
 def test_encoding():
     code = OneVsRest(3)
     np.testing.assert_array_equal(code.encode(np.array([2, 0])), [[-1, -1, 1], [1, -1, -1]])

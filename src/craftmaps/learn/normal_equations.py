@@ -225,13 +225,7 @@ class NormalEquations:
         right = np.column_stack([centred.astype(Z.dtype, copy=False), root])
         with np.errstate(over="ignore", invalid="ignore"):
             cross = (Z.T @ right).astype(np.float64)
-            largest = np.abs(Z).max()
-            finite = np.isfinite(cross).all() and np.isfinite(len(Z) * largest * largest)
-        if not finite:
-            raise ValueError(
-                f"features or targets are too large for {Z.dtype}, or not finite: the largest "
-                f"feature is {largest:.3g}; scale the rows, for instance to unit norm."
-            )
+        _check_finite(cross, Z)
         offset = cross[:, -1] / weight
         z_mean = reference + offset
         part = self._rank_k(Z)
@@ -246,6 +240,7 @@ class NormalEquations:
         if not self._work:
             self._work.append(np.zeros(self._lower.shape, np.float32, order="F"))
         blas.ssyrk(1.0, Z.T, 0.0, self._work[0], lower=1, overwrite_c=1)
+        _check_finite(self._work[0].diagonal(), Z)
         return self._work[0]
 
     def _combine(
@@ -282,6 +277,15 @@ def _reference(Z: np.ndarray) -> np.ndarray:
     sample = Z[:: max(1, len(Z) // _SAMPLE)].astype(np.float64)
     mean, spread = sample.mean(axis=0), sample.std(axis=0)
     return np.where(np.abs(mean) > _FAR * spread, mean, 0.0).astype(Z.dtype)
+
+
+def _check_finite(sums: np.ndarray, Z: np.ndarray) -> None:
+    """Complain about rows whose sums overflow, before they are added to others."""
+    if not np.isfinite(sums).all():
+        raise ValueError(
+            f"features or targets are too large for {Z.dtype}, or not finite: the largest feature "
+            f"is {np.abs(Z).max():.3g}; scale the rows, for instance to unit norm."
+        )
 
 
 def _subtract(Z: np.ndarray, reference: np.ndarray) -> None:
