@@ -2,14 +2,31 @@
 
 from importlib.metadata import version
 
-from craftmaps.kernels import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
-from craftmaps.maps import RandomMaclaurin, TensorSketch
+from craftmaps.kernels import (
+    Cauchy,
+    Composed,
+    DotProduct,
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    Polynomial,
+    VovkInfinite,
+    VovkReal,
+)
+from craftmaps.maps import FourierFeatures, RandomMaclaurin, TensorSketch
 
 __version__ = version("craftmaps")
 
 __all__ = [
+    "Cauchy",
+    "Composed",
     "DotProduct",
     "Exponential",
+    "FourierFeatures",
+    "Gaussian",
+    "Laplacian",
+    "Matern",
     "Polynomial",
     "RandomMaclaurin",
     "TensorSketch",

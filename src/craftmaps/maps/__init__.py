@@ -1,6 +1,7 @@
 """Rows in, features out: one algorithm per file."""
 
+from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.maclaurin import RandomMaclaurin
 from craftmaps.maps.tensor_sketch import TensorSketch
 
-__all__ = ["RandomMaclaurin", "TensorSketch"]
+__all__ = ["FourierFeatures", "RandomMaclaurin", "TensorSketch"]
