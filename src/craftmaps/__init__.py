@@ -14,7 +14,7 @@ from craftmaps.kernels import (
     VovkInfinite,
     VovkReal,
 )
-from craftmaps.maps import FourierFeatures, RandomMaclaurin, TensorSketch
+from craftmaps.maps import FourierFeatures, Nystroem, RandomMaclaurin, TensorSketch
 
 __version__ = version("craftmaps")
 
@@ -27,6 +27,7 @@ __all__ = [
     "Gaussian",
     "Laplacian",
     "Matern",
+    "Nystroem",
     "Polynomial",
     "RandomMaclaurin",
     "TensorSketch",

@@ -2,6 +2,7 @@
 
 from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.maclaurin import RandomMaclaurin
+from craftmaps.maps.nystroem import Nystroem
 from craftmaps.maps.tensor_sketch import TensorSketch
 
-__all__ = ["FourierFeatures", "RandomMaclaurin", "TensorSketch"]
+__all__ = ["FourierFeatures", "Nystroem", "RandomMaclaurin", "TensorSketch"]

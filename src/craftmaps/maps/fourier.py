@@ -6,7 +6,6 @@ import numpy as np
 
 from craftmaps.kernels import ShiftInvariantKernel, shift_invariant_kernel
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
-from craftmaps.loops.rows import for_each_block
 from craftmaps.maps import frequencies
 from craftmaps.maps.base import FeatureMap, check_choice
 
@@ -117,14 +116,13 @@ class FourierFeatures(FeatureMap):
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         pairs, odd = divmod(out.shape[1], 2)
-        # The projections stand where the sines will be.
-        self._frequencies.project(X, out, pairs)
-        if odd:
-            out[:, -1] = np.sqrt(2 / (pairs + 1)) * np.cos(out[:, -1] + self._phase)
         scale = out.dtype.type(1 / np.sqrt(pairs + odd))
         loop = cos_sin32 if out.dtype == np.float32 else cos_sin64
 
-        def task(start: int, stop: int) -> None:
-            loop(out[start:stop], pairs, scale)
+        def finish(block: np.ndarray) -> None:
+            if odd:
+                block[:, -1] = np.sqrt(2) * scale * np.cos(block[:, -1] + self._phase)
+            loop(block, pairs, scale)
 
-        for_each_block(task, out.shape[0], out.itemsize * out.shape[1])
+        # The projections are written where the sines will be.
+        self._frequencies.project(X, out, pairs, finish)

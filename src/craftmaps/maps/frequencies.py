@@ -1,5 +1,6 @@
 """Ways to draw the frequencies of a shift-invariant kernel, as matrices or as rotations."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +25,23 @@ class MatrixFrequencies:
 
     matrix: np.ndarray
 
-    def project(self, X: Any, out: np.ndarray, column: int) -> None:
-        """out[:, column:] = <x, w> for the rows x of X and all frequencies w."""
+    def project(
+        self, X: Any, out: np.ndarray, column: int, finish: Callable[[np.ndarray], None]
+    ) -> None:
+        """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
         weights = self.matrix.astype(out.dtype, copy=False).T
         for start in range(0, X.shape[0], _ROWS):
-            block, target = X[start : start + _ROWS], out[start : start + _ROWS, column:]
+            block, filled = X[start : start + _ROWS], out[start : start + _ROWS]
             if isinstance(block, np.ndarray):
-                np.matmul(block.astype(out.dtype, copy=False), weights, out=target)
+                block = block.astype(out.dtype, copy=False)
+                np.matmul(block, weights, out=filled[:, column:])
             else:
-                target[:] = safe_sparse_dot(block, weights, dense_output=True)
+                filled[:, column:] = safe_sparse_dot(block, weights, dense_output=True)
+
+            def task(first: int, last: int, filled: np.ndarray = filled) -> None:
+                finish(filled[first:last])
+
+            for_each_block(task, len(filled), out.itemsize * out.shape[1])
 
 
 @dataclass(frozen=True)
@@ -44,8 +53,10 @@ class RotatedFrequencies:
     scale: np.ndarray
     used: int
 
-    def project(self, X: Any, out: np.ndarray, column: int) -> None:
-        """out[:, column:] = <x, w> for the rows x of X and all frequencies w."""
+    def project(
+        self, X: Any, out: np.ndarray, column: int, finish: Callable[[np.ndarray], None]
+    ) -> None:
+        """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
         dtype = out.dtype
         diagonals, scale = self.diagonals.astype(dtype), self.scale.astype(dtype)
 
@@ -59,6 +70,7 @@ class RotatedFrequencies:
                 column,
                 out[start:stop],
             )
+            finish(out[start:stop])
 
         for_each_block(task, X.shape[0], dtype.itemsize * (X.shape[1] + out.shape[1]))
 
