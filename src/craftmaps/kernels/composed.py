@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from craftmaps.kernels.checks import check_rows_pair, same_parameters
 from craftmaps.kernels.dot_product import DotProductKernel
 from craftmaps.kernels.names import any_kernel, dot_product_kernel
-from craftmaps.kernels.pairs import fill_values
+from craftmaps.kernels.pairs import Fill
 
 
 class Composed(BaseEstimator):
@@ -57,10 +57,21 @@ class Composed(BaseEstimator):
             outer=dot_product_kernel(self.outer), inner=any_kernel(self.inner).resolved(X)
         )
 
-    def fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        """Write the kernel of valid rows X and Y into `out`."""
-        any_kernel(self.inner).fill(X, Y, out)
-        fill_values(dot_product_kernel(self.outer).value, out)
+    @property
+    def threads(self) -> bool:
+        """Whether blocks of rows may be filled side by side."""
+        return any_kernel(self.inner).threads
+
+    def against(self, Y: Any, dtype: np.dtype) -> Fill:
+        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`."""
+        inner = any_kernel(self.inner).against(Y, dtype)
+        value = dot_product_kernel(self.outer).value
+
+        def fill(X: Any, out: np.ndarray) -> None:
+            inner(X, out)
+            out[:] = value(out)
+
+        return fill
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each row."""

@@ -7,14 +7,13 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import binom, factorial
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels.checks import check_number, check_rows_pair, same_parameters
-from craftmaps.kernels.pairs import fill_values
+from craftmaps.kernels.pairs import Fill, fill_blocks, of_products
 from craftmaps.kernels.taylor import taylor_coefficients
 
 
@@ -27,13 +26,14 @@ class DotProductKernel(BaseEstimator, ABC):
     """
 
     gamma: float
+    threads = True  # whether blocks of rows may be filled side by side
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
         self.check()
         X, Y = check_rows_pair(X, Y)
         out = np.empty((X.shape[0], Y.shape[0]), dtype=X.dtype)
-        self.fill(X, Y, out)
+        fill_blocks(self.against(Y, out.dtype), X, out)
         return out
 
     def resolved(self, X: Any) -> Self:
@@ -41,13 +41,9 @@ class DotProductKernel(BaseEstimator, ABC):
         self.check()
         return self
 
-    def fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        """Write the kernel of valid rows X and Y into `out`."""
-        if sparse.issparse(X) or sparse.issparse(Y) or X.dtype != out.dtype:
-            out[:] = safe_sparse_dot(X, Y.T, dense_output=True)
-        else:
-            np.matmul(X, Y.T, out=out)
-        fill_values(self.value, out)
+    def against(self, Y: Any, dtype: np.dtype) -> Fill:
+        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`."""
+        return of_products(Y, self.value, dtype)
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each row."""

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from craftmaps.kernels.dot_product import DotProductKernel, Exponential, Polynomial
+from craftmaps.kernels.pairs import Fill
 from craftmaps.kernels.shift_invariant import Cauchy, Gaussian, Laplacian, ShiftInvariantKernel
 
 _DOT_PRODUCT: dict[str, type[DotProductKernel]] = {"poly": Polynomial, "exp": Exponential}
@@ -22,11 +23,14 @@ _ROWS = 64  # of which a diagonal is taken at a time, where only whole Gram matr
 class Kernel(Protocol):
     """What Nyström maps and compositions ask of a kernel."""
 
+    @property
+    def threads(self) -> bool: ...
+
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray: ...
 
     def resolved(self, X: Any) -> "Kernel": ...
 
-    def fill(self, X: Any, Y: Any, out: np.ndarray) -> None: ...
+    def against(self, Y: Any, dtype: np.dtype) -> Fill: ...
 
     def diagonal(self, X: Any) -> np.ndarray: ...
 
@@ -65,7 +69,7 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
     """
     if isinstance(kernel, str) and kernel in _DOT_PRODUCT | _SHIFT_INVARIANT:
         kernel = (_DOT_PRODUCT | _SHIFT_INVARIANT)[kernel]()
-    if hasattr(kernel, "check") and hasattr(kernel, "fill"):
+    if hasattr(kernel, "check") and hasattr(kernel, "against"):
         if parameters:
             raise ValueError(
                 f"kernel_params={parameters!r} are for kernels of scikit-learn and for functions; "
@@ -86,6 +90,8 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
 
 class FunctionKernel:
     """A kernel of scikit-learn, by name, or a function of two matrices that returns Gram ones."""
+
+    threads = False  # of functions of which nothing is known
 
     def __init__(
         self, function: str | Callable[..., Any], parameters: dict[str, Any] | None = None
@@ -112,9 +118,13 @@ class FunctionKernel:
         """This kernel itself."""
         return self
 
-    def fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        """Write the kernel of the rows of X and Y into `out`."""
-        out[:] = self(X, Y)
+    def against(self, Y: Any, dtype: np.dtype) -> Fill:
+        """A function that writes the kernel of rows X and Y into a buffer."""
+
+        def fill(X: Any, out: np.ndarray) -> None:
+            out[:] = self(X, Y)
+
+        return fill
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each row."""

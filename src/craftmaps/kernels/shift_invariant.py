@@ -23,11 +23,12 @@ _LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by l
 class ShiftInvariantKernel(BaseEstimator, ABC):
     """A kernel of x - y with k(x, x) = 1 that can draw its frequencies.
 
-    A kernel defines `_draw` and `_fill`; where they exist also `_quantiles`, frequencies from
+    A kernel defines `_draw` and `_against`; where they exist also `_quantiles`, frequencies from
     uniform numbers, and `_mixture`, the scales s of a spectrum w = s g with normal g.
     """
 
     gamma: float | str
+    threads = True  # whether blocks of rows may be filled side by side
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
@@ -39,7 +40,8 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
                 f"use kernel.resolved(X), whose gamma is a number."
             )
         out = np.empty((rows.shape[0], others.shape[0]), dtype=rows.dtype)
-        self.resolved(rows).fill(rows, others, out)
+        kernel = self.resolved(rows)
+        pairs.fill_blocks(kernel.against(others, out.dtype), rows, out, kernel.threads)
         if Y is None:
             np.fill_diagonal(out, 1.0)
         return out
@@ -53,9 +55,12 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
         kernel: Self = clone(self).set_params(gamma=self._bandwidth(X))
         return kernel
 
-    def fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        """Write the kernel of valid rows X and Y into `out`; gamma must be a number."""
-        self._fill(X, Y, out)
+    def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`.
+
+        gamma must be a number.
+        """
+        return self._against(Y, dtype)
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each row."""
@@ -111,8 +116,8 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
         """n frequencies for gamma = 1."""
 
     @abstractmethod
-    def _fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        """Write the kernel of the rows of X and Y into `out`."""
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        """A function that writes the kernel of rows X and Y into a buffer."""
 
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -171,8 +176,8 @@ class Gaussian(ShiftInvariantKernel):
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         return np.asarray(special.ndtri(points))
 
-    def _fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        pairs.fill_gaussian(X, Y, float(self.gamma), out)
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.gaussian(Y, float(self.gamma), dtype)
 
 
 class Laplacian(ShiftInvariantKernel):
@@ -208,8 +213,8 @@ class Laplacian(ShiftInvariantKernel):
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         return np.tan(np.pi * (points - 0.5))
 
-    def _fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        pairs.fill_laplacian(X, Y, float(self.gamma), out)
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.laplacian(Y, float(self.gamma), dtype)
 
 
 class Cauchy(ShiftInvariantKernel):
@@ -240,8 +245,8 @@ class Cauchy(ShiftInvariantKernel):
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         return np.asarray(stats.laplace.ppf(points))
 
-    def _fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        pairs.fill_cauchy(X, Y, float(self.gamma), out)
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.cauchy(Y, float(self.gamma), dtype)
 
 
 class Matern(ShiftInvariantKernel):
@@ -293,8 +298,8 @@ class Matern(ShiftInvariantKernel):
         normal: np.ndarray = special.ndtri(points[:, :-1])
         return normal * np.sqrt(2 * self.nu / chi_squared)
 
-    def _fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
-        pairs.fill_radial(X, Y, self._value, out)
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.radial(Y, self._value)
 
     def _value(self, distance: np.ndarray) -> np.ndarray:
         s = np.sqrt(2 * self.nu) * float(self.gamma) * distance
@@ -345,6 +350,8 @@ class ShiftInvariant(ShiftInvariantKernel):
     True
     """
 
+    threads = False
+
     def __init__(
         self,
         draw: Callable[[int, int, np.random.Generator], Any],
@@ -377,9 +384,10 @@ class ShiftInvariant(ShiftInvariantKernel):
             )
         return drawn
 
-    def _fill(self, X: Any, Y: Any, out: np.ndarray) -> None:
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
         if self.value is None:
             raise ValueError(
                 "ShiftInvariant has no exact values, because it was given no `value` function."
             )
-        pairs.fill_function(X, Y, self.value, float(self.gamma), out)
+        value, gamma = self.value, float(self.gamma)
+        return pairs.of_differences(Y, lambda differences: value(gamma * differences))

@@ -14,54 +14,65 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.preprocessing import normalize
 
 from craftmaps.kernels import Kernel
+from craftmaps.loops.rows import for_each_product_block
 
-_ROWS = 2048
+Fill = Callable[[Any, np.ndarray], None]
+_ROW_BYTES = 8192  # blocks of 512 rows
 _PROPOSALS = 128  # pivots proposed at a time
+_NOISE = 1e-6  # residuals below this share of what they were are rounding errors
 _FACTOR_BYTES = 1 << 30  # what the Cholesky factor of all candidates may take
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Rows among which landmarks are chosen, and the kernel between them."""
+    """Rows among which landmarks are chosen, and the kernel between them.
+
+    `against(chosen)` is a function of row numbers and a buffer, into which it writes K[rows,
+    chosen]; where `threads` is true, blocks of rows may be filled side by side.
+    """
 
     n_rows: int
     dtype: np.dtype
     diagonal: np.ndarray
-    fill: Callable[[slice | np.ndarray, np.ndarray, np.ndarray], None]
+    against: Callable[[np.ndarray], Fill]
+    threads: bool
 
     @classmethod
     def of_rows(cls, kernel: Kernel, X: Any) -> "Candidates":
         """The rows of X."""
 
-        def fill(rows: slice | np.ndarray, chosen: np.ndarray, out: np.ndarray) -> None:
-            kernel.fill(X[rows], X[chosen], out)
+        def against(chosen: np.ndarray) -> Fill:
+            fill = kernel.against(X[chosen], X.dtype)
+            return lambda rows, out: fill(X[rows], out)
 
-        return cls(X.shape[0], X.dtype, kernel.diagonal(X).astype(np.float64), fill)
+        diagonal = kernel.diagonal(X).astype(np.float64)
+        return cls(X.shape[0], X.dtype, diagonal, against, kernel.threads)
 
     @classmethod
-    def of_gram(cls, gram: np.ndarray) -> "Candidates":
+    def of_gram(cls, matrix: np.ndarray) -> "Candidates":
         """The rows that a Gram matrix was computed from."""
 
-        def fill(rows: slice | np.ndarray, chosen: np.ndarray, out: np.ndarray) -> None:
-            out[:] = gram[rows][:, chosen]
+        def against(chosen: np.ndarray) -> Fill:
+            return lambda rows, out: np.copyto(out, matrix[rows][:, chosen])
 
-        return cls(len(gram), gram.dtype, gram.diagonal().astype(np.float64), fill)
+        diagonal = matrix.diagonal().astype(np.float64)
+        return cls(len(matrix), matrix.dtype, diagonal, against, True)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple["Candidates", np.ndarray]:
         """n_rows of them, drawn uniformly, and which they are."""
         kept = np.sort(rng.choice(self.n_rows, n_rows, replace=False))
 
-        def fill(rows: slice | np.ndarray, chosen: np.ndarray, out: np.ndarray) -> None:
-            self.fill(kept[rows], kept[chosen], out)
+        def against(chosen: np.ndarray) -> Fill:
+            fill = self.against(kept[chosen])
+            return lambda rows, out: fill(kept[rows], out)
 
-        return Candidates(n_rows, self.dtype, self.diagonal[kept], fill), kept
+        return Candidates(n_rows, self.dtype, self.diagonal[kept], against, self.threads), kept
 
-    def gram(self, rows: slice | np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """K[rows, chosen] as a new array."""
-        n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-        out = np.empty((n_rows, len(chosen)), dtype=self.dtype)
-        self.fill(rows, chosen, out)
-        return out
+    def gram(self, chosen: np.ndarray) -> np.ndarray:
+        """K[chosen, chosen] in float64."""
+        out = np.empty((len(chosen), len(chosen)), dtype=self.dtype)
+        self.against(chosen)(chosen, out)
+        return out.astype(np.float64)
 
 
 def uniform(candidates: Candidates, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -94,7 +105,7 @@ def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.n
         proposed = np.searchsorted(cumulated, points, side="right")
         proposed = np.minimum(proposed, candidates.n_rows - 1)
         known = factor[proposed, : len(chosen)].astype(np.float64)
-        remaining = candidates.gram(proposed, proposed).astype(np.float64) - known @ known.T
+        remaining = candidates.gram(proposed) - known @ known.T
         accepted, triangle = _accept(remaining, residual[proposed], n - len(chosen), rng)
         pivots = proposed[accepted]
         _extend(candidates, factor, residual, len(chosen), pivots, triangle)
@@ -107,23 +118,20 @@ def _accept(
     remaining: np.ndarray, bound: np.ndarray, most: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Accept proposal i with probability (its residual now) / (at the start), and eliminate it."""
-    levels = rng.random(len(bound)) * bound
-    columns, accepted = [], []
-    diagonal = remaining.diagonal().copy()
     # A residual within rounding error of 0 would make a pivot of noise.
-    least = 1e-6 * bound if len(bound) else bound
+    levels = np.maximum(rng.random(len(bound)), _NOISE) * bound
+    columns = np.empty((min(most, len(bound)), len(bound)))
+    accepted: list[int] = []
+    diagonal = remaining.diagonal().copy()
     for i in range(len(bound)):
-        if len(accepted) < most and diagonal[i] > max(levels[i], least[i]):
-            column = remaining[:, i].copy()
-            for other in columns:
-                column -= other[i] * other
-            column /= np.sqrt(column[i])
-            columns.append(column)
+        k = len(accepted)
+        if k < most and diagonal[i] > levels[i]:
+            column = remaining[i] - columns[:k, i] @ columns[:k]
+            columns[k] = column / np.sqrt(column[i])
+            diagonal -= columns[k] ** 2
             accepted.append(i)
-            diagonal -= column**2
     chosen = np.array(accepted, dtype=np.int64)
-    triangle = np.array(columns).reshape(len(columns), len(bound))[:, chosen].T
-    return chosen, np.tril(triangle)
+    return chosen, np.tril(columns[: len(chosen), chosen].T)
 
 
 def _extend(
@@ -135,15 +143,19 @@ def _extend(
     triangle: np.ndarray,
 ) -> None:
     """The columns of the Cholesky factor for new pivots, and what they leave of the diagonal."""
-    lower = triangle.astype(factor.dtype)
-    known = factor[pivots, :k]
-    for start in range(0, candidates.n_rows, _ROWS):
-        rows = slice(start, min(start + _ROWS, candidates.n_rows))
-        block = candidates.gram(rows, pivots)
-        block -= factor[rows, :k] @ known.T
-        block = solve_triangular(lower, block.T, lower=True, check_finite=False).T
-        factor[rows, k : k + len(pivots)] = block
-        residual[rows] -= np.einsum("ij,ij->i", block, block)
+    inverse = solve_triangular(triangle, np.eye(len(pivots)), lower=True).T.astype(factor.dtype)
+    known = np.ascontiguousarray(factor[pivots, :k].T)
+    fill = candidates.against(pivots)
+
+    def task(start: int, stop: int) -> None:
+        block = np.empty((stop - start, len(pivots)), dtype=factor.dtype)
+        fill(slice(start, stop), block)
+        block -= factor[start:stop, :k] @ known
+        columns = block @ inverse
+        factor[start:stop, k : k + len(pivots)] = columns
+        residual[start:stop] -= np.einsum("ij,ij->i", columns, columns)
+
+    for_each_product_block(task, candidates.n_rows, _ROW_BYTES, candidates.threads)
     np.maximum(residual, 0, out=residual)
 
 
@@ -182,17 +194,22 @@ def _leverage_scores(
     candidates: Candidates, rows: np.ndarray, sample: np.ndarray, weights: np.ndarray, k: int
 ) -> np.ndarray:
     """Ridge leverage scores of `rows` in the space of the weighted sample."""
-    gram = candidates.gram(sample, sample).astype(np.float64)
+    gram = candidates.gram(sample)
     weighted = gram * np.outer(weights, weights)
     values = eigvalsh(weighted)
     ridge = max(float(values[: max(0, len(values) - k)].sum()) / k, 1e-10 * float(values.sum()))
     inverse = np.linalg.inv(gram + np.diag(ridge / weights**2))
+    fill = candidates.against(sample)
     scores = np.empty(len(rows))
-    for start in range(0, len(rows), _ROWS):
-        block = rows[start : start + _ROWS]
-        columns = candidates.gram(block, sample).astype(np.float64)
-        explained = np.einsum("ij,ij->i", columns @ inverse, columns)
-        scores[start : start + _ROWS] = (candidates.diagonal[block] - explained) / ridge
+
+    def task(start: int, stop: int) -> None:
+        columns = np.empty((stop - start, len(sample)), dtype=candidates.dtype)
+        fill(rows[start:stop], columns)
+        exact = columns.astype(np.float64)
+        explained = np.einsum("ij,ij->i", exact @ inverse, exact)
+        scores[start:stop] = (candidates.diagonal[rows[start:stop]] - explained) / ridge
+
+    for_each_product_block(task, len(rows), _ROW_BYTES, candidates.threads)
     return np.clip(scores, 0, 1)
 
 

@@ -4,16 +4,18 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from craftmaps.kernels import Kernel, any_kernel
+from craftmaps.kernels.pairs import Fill
+from craftmaps.loops.rows import for_each_product_block
 from craftmaps.maps import landmarks as choose
 from craftmaps.maps.base import FeatureMap
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
-_ROWS = 1024
 
 
 class Nystroem(FeatureMap):
@@ -130,7 +132,7 @@ class Nystroem(FeatureMap):
             n = self.landmarks_.shape[0]
             self._gram = np.empty((n, n))
             exact = self.landmarks_.astype(np.float64)
-            kernel.fill(exact, exact, self._gram)
+            kernel.against(exact, exact.dtype)(exact, self._gram)
         self._n_features_out = self.landmarks_.shape[0]
         self._decompose(X.dtype)
 
@@ -145,26 +147,34 @@ class Nystroem(FeatureMap):
         return int(np.count_nonzero(self._values > smallest * max(self._values[0], 0.0)))
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
-        if not self.whiten:
-            self._fill_kernel(X, out)
-            return
+        columns = self._columns(out.dtype)
         rank = min(self.rank_, self._rank(out.dtype))
         whitening = (self._vectors[:, :rank] / np.sqrt(self._values[:rank])).astype(out.dtype)
-        buffer = np.empty((min(_ROWS, X.shape[0]), out.shape[1]), dtype=out.dtype)
-        for start in range(0, X.shape[0], _ROWS):
-            rows = X[start : start + _ROWS]
-            filled = out[start : start + _ROWS]
-            self._fill_kernel(rows, buffer[: len(filled)])
-            np.matmul(buffer[: len(filled)], whitening, out=filled[:, :rank])
+
+        def task(start: int, stop: int) -> None:
+            filled = out[start:stop]
+            if not self.whiten:
+                columns(X[start:stop], filled)
+                return
+            values = np.empty_like(filled)
+            columns(X[start:stop], values)
+            np.matmul(values, whitening, out=filled[:, :rank])
             filled[:, rank:] = 0
 
-    def _fill_kernel(self, X: Any, out: np.ndarray) -> None:
-        if isinstance(self.kernel_, str):
-            out[:] = X[:, self.landmarks_].toarray() if _sparse(X) else X[:, self.landmarks_]
-            return
-        for start in range(0, X.shape[0], _ROWS):
-            rows = X[start : start + _ROWS].astype(out.dtype, copy=False)
-            self.kernel_.fill(rows, self.landmarks_, out[start : start + _ROWS])
+        threads = isinstance(self.kernel_, str) or self.kernel_.threads
+        row_bytes = out.itemsize * (X.shape[1] + out.shape[1])
+        for_each_product_block(task, X.shape[0], row_bytes, threads)
+
+    def _columns(self, dtype: np.dtype) -> Fill:
+        """A function that writes k(x, L) of rows x into a buffer."""
+        if not isinstance(self.kernel_, str):
+            return self.kernel_.against(self.landmarks_, dtype)
+
+        def fill(X: Any, out: np.ndarray) -> None:
+            columns = X[:, self.landmarks_]
+            out[:] = columns.toarray() if sparse.issparse(columns) else columns
+
+        return fill
 
     def _choose_rows(self, kernel: Kernel, X: Any, rng: np.random.Generator) -> Any:
         if not isinstance(self.landmarks, str):
@@ -228,12 +238,8 @@ class Nystroem(FeatureMap):
         return tags
 
 
-def _sparse(X: Any) -> bool:
-    return not isinstance(X, np.ndarray)
-
-
 def _square(X: Any) -> np.ndarray:
-    gram = X.toarray() if _sparse(X) else X
+    gram = X.toarray() if sparse.issparse(X) else X
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(
             f"kernel='precomputed' needs the square Gram matrix of the training rows in fit, got "
