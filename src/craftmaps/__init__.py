@@ -14,13 +14,20 @@ from craftmaps.kernels import (
     VovkInfinite,
     VovkReal,
 )
-from craftmaps.maps import FourierFeatures, Nystroem, RandomMaclaurin, TensorSketch
+from craftmaps.maps import (
+    CompositionalMap,
+    FourierFeatures,
+    Nystroem,
+    RandomMaclaurin,
+    TensorSketch,
+)
 
 __version__ = version("craftmaps")
 
 __all__ = [
     "Cauchy",
     "Composed",
+    "CompositionalMap",
     "DotProduct",
     "Exponential",
     "FourierFeatures",

@@ -104,9 +104,7 @@ def of_differences(Y: Any, function: Callable[[np.ndarray], Any]) -> Fill:
     return fill
 
 
-def of_products(
-    Y: Any, function: Callable[[np.ndarray], np.ndarray], dtype: np.dtype
-) -> Fill:
+def of_products(Y: Any, function: Callable[[np.ndarray], np.ndarray], dtype: np.dtype) -> Fill:
     """function(<x, y>)."""
     others = Y.astype(dtype, copy=False)
 

@@ -178,7 +178,9 @@ def _sobol(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
     Beyond the dimensions that SciPy has directions for, groups of coordinates have a sequence each,
     in random order (Latin supercube sampling, Owen 1998).
     """
-    power = max(0, int(n - 1).bit_length())  # a whole net: Sobol points are balanced in nothing less
+    power = max(
+        0, int(n - 1).bit_length()
+    )  # a whole net: Sobol points are balanced in nothing less
     groups = []
     for start in range(0, dimensions, qmc.Sobol.MAXDIM):
         width = min(qmc.Sobol.MAXDIM, dimensions - start)
