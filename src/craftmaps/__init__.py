@@ -16,6 +16,7 @@ from craftmaps.kernels import (
 )
 from craftmaps.maps import (
     CompositionalMap,
+    CraftMap,
     FourierFeatures,
     Nystroem,
     RandomMaclaurin,
@@ -28,6 +29,7 @@ __all__ = [
     "Cauchy",
     "Composed",
     "CompositionalMap",
+    "CraftMap",
     "DotProduct",
     "Exponential",
     "FourierFeatures",

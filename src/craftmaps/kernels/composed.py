@@ -53,9 +53,10 @@ class Composed(BaseEstimator):
     def resolved(self, X: Any) -> Self:
         """This kernel with the inner one as an object whose gamma is a number."""
         kernel: Self = clone(self)
-        return kernel.set_params(
+        kernel.set_params(
             outer=dot_product_kernel(self.outer), inner=any_kernel(self.inner).resolved(X)
         )
+        return kernel
 
     @property
     def threads(self) -> bool:

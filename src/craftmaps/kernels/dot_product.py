@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -53,9 +53,11 @@ class DotProductKernel(BaseEstimator, ABC):
         """f(gamma t) for inner products t."""
         self.check()
         t = np.asarray(t)
+        if not np.issubdtype(t.dtype, np.floating):
+            t = t.astype(np.float64)
         if math.isfinite(self.convergence_radius) and t.size:
             self._check_within(float(np.abs(t).max()), "|<x, y>|")
-        return self._value(self.gamma * t)
+        return self._value(float(self.gamma) * t)
 
     def maclaurin(self, max_degree: int) -> np.ndarray:
         """Coefficients of t^0 .. t^max_degree in f(gamma t)."""
@@ -163,7 +165,7 @@ class Polynomial(DotProductKernel):
         check_number(self, "coef0", self.coef0, least=0)
 
     def _value(self, t: np.ndarray) -> np.ndarray:
-        return _power(t + self.coef0, self.degree)
+        return _power(t + float(self.coef0), int(self.degree))
 
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         rest = np.maximum(self.degree - degrees, 0)
@@ -214,7 +216,8 @@ class VovkReal(DotProductKernel):
         check_number(self, "p", self.p, least=1, kind=Integral)
 
     def _value(self, t: np.ndarray) -> np.ndarray:
-        return np.polynomial.polynomial.polyval(t, np.ones(self.p))  # exact at t = 1 too
+        ones = np.ones(self.p, t.dtype)
+        return np.asarray(np.polynomial.polynomial.polyval(t, ones))  # exact at t = 1 too
 
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         return (degrees < self.p).astype(float)
@@ -284,7 +287,7 @@ class DotProduct(DotProductKernel):
                 )
         if not values.any():
             raise ValueError("DotProduct: all coefficients are 0; at least one must be positive.")
-        if not self.radius > 0:
+        if not (isinstance(self.radius, Real) and self.radius > 0):
             raise ValueError(f"DotProduct: radius must be above 0, got {self.radius!r}.")
 
     def _radius(self) -> float:

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from craftmaps.kernels.dot_product import DotProductKernel, Exponential, Polynomial
@@ -36,7 +37,7 @@ class Kernel(Protocol):
 
 
 def dot_product_kernel(kernel: Any) -> DotProductKernel:
-    """The checked kernel that the `kernel` parameter of a dot-product map names."""
+    """A checked copy of the kernel that the `kernel` parameter of a dot-product map names."""
     if isinstance(kernel, str) and kernel in _DOT_PRODUCT:
         kernel = _DOT_PRODUCT[kernel]()
     if not isinstance(kernel, DotProductKernel):
@@ -45,11 +46,12 @@ def dot_product_kernel(kernel: Any) -> DotProductKernel:
             f"{sorted(_DOT_PRODUCT)}, got {kernel!r}."
         )
     kernel.check()
-    return kernel
+    copy: DotProductKernel = clone(kernel)  # a fitted map does not change with its parameters
+    return copy
 
 
 def shift_invariant_kernel(kernel: Any) -> ShiftInvariantKernel:
-    """The checked kernel that the `kernel` parameter of a Fourier map names."""
+    """A checked copy of the kernel that the `kernel` parameter of a Fourier map names."""
     if isinstance(kernel, str) and kernel in _SHIFT_INVARIANT:
         kernel = _SHIFT_INVARIANT[kernel]()
     if not isinstance(kernel, ShiftInvariantKernel):
@@ -58,11 +60,12 @@ def shift_invariant_kernel(kernel: Any) -> ShiftInvariantKernel:
             f"{sorted(_SHIFT_INVARIANT)}, got {kernel!r}."
         )
     kernel.check()
-    return kernel
+    copy: ShiftInvariantKernel = clone(kernel)
+    return copy
 
 
 def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
-    """The checked kernel that a `kernel` parameter names, where every kind of kernel is allowed.
+    """A checked copy of the kernel that a `kernel` parameter names, of whichever kind.
 
     A name that this library and scikit-learn share means the kernel of this library. `parameters`
     are keyword arguments for kernels of scikit-learn and for functions.
@@ -76,7 +79,7 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
                 f"set the parameters of {type(kernel).__name__} itself."
             )
         kernel.check()
-        return kernel  # type: ignore[no-any-return]
+        return clone(kernel)  # type: ignore[no-any-return]
     if isinstance(kernel, FunctionKernel):
         return kernel
     if not callable(kernel) and kernel not in PAIRWISE_KERNEL_FUNCTIONS:

@@ -1,7 +1,7 @@
 """Functions of all pairs of rows: one set of rows is prepared, then meets blocks of others.
 
-Each function here returns a `Fill`: fill(X, out) writes the kernel of the rows of X and the prepared
-ones into `out`, on the thread that calls it.
+Each function here returns a `Fill`: fill(X, out) writes the kernel of the rows of X and the
+prepared ones into `out`, on the thread that calls it.
 """
 
 from collections.abc import Callable

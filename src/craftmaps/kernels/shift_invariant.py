@@ -1,7 +1,7 @@
 """Shift-invariant kernels k(x, y) = E cos<w, x - y>, known by the law of their frequencies w.
 
-By Bochner's theorem these are all continuous kernels of x - y with k(x, x) = 1. In all of them but
-`Gaussian`, which follows scikit-learn, gamma is the inverse of a length: k(x, y) = f(gamma (x - y)).
+By Bochner's theorem these are all continuous kernels of x - y with k(x, x) = 1. Gamma is the
+inverse of a length, k(x, y) = f(gamma (x - y)), in all but `Gaussian`, which follows scikit-learn.
 """
 
 from abc import ABC, abstractmethod
@@ -47,12 +47,12 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
         return out
 
     def resolved(self, X: Any) -> Self:
-        """This kernel with gamma as a number: "scale" and "median" are computed from X."""
+        """A copy of this kernel whose gamma is a number, computed from X where it is a name."""
         self.check()
-        if not isinstance(self.gamma, str):
-            return self
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        kernel: Self = clone(self).set_params(gamma=self._bandwidth(X))
+        kernel: Self = clone(self)
+        if isinstance(self.gamma, str):
+            X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            kernel.set_params(gamma=self._bandwidth(X))
         return kernel
 
     def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
@@ -204,7 +204,7 @@ class Laplacian(ShiftInvariantKernel):
 
     def _bandwidth(self, X: Any) -> float:
         if self.gamma == "scale":
-            return 1 / (X.shape[1] * float(np.sqrt(variance(X))))
+            return float(1 / (X.shape[1] * np.sqrt(variance(X))))
         return 1 / median_distance(X, "manhattan")
 
     def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -287,16 +287,16 @@ class Matern(ShiftInvariantKernel):
             )
 
     def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
-        scales = self._mixture(n, rng)
-        return rng.standard_normal((n, d)) * scales[:, None]
+        scales = self._mixture(n, rng)[:, None]
+        return np.asarray(scales * rng.standard_normal((n, d)))
 
     def _mixture(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        return np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, n))
+        return np.asarray(np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, n)))
 
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         chi_squared = 2 * special.gammaincinv(self.nu, points[:, -1:])
         normal: np.ndarray = special.ndtri(points[:, :-1])
-        return normal * np.sqrt(2 * self.nu / chi_squared)
+        return np.asarray(normal * np.sqrt(2 * self.nu / chi_squared))
 
     def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
         return pairs.radial(Y, self._value)
@@ -306,15 +306,15 @@ class Matern(ShiftInvariantKernel):
         if self.nu == 0.5:
             return np.asarray(np.exp(-s))
         if self.nu == 1.5:
-            return (1 + s) * np.exp(-s)
+            return np.asarray((1 + s) * np.exp(-s))
         if self.nu == 2.5:
-            return (1 + s + s * s / 3) * np.exp(-s)
+            return np.asarray((1 + s + s * s / 3) * np.exp(-s))
         # K_nu(s) overflows as s goes to 0; where it would, k is 1 to all digits.
         log_gamma = special.gammaln(self.nu)
         smallest = np.exp(max(-690.0, np.log(2) + (log_gamma - 650) / self.nu))
         s = np.maximum(s, smallest)
         logarithm = self.nu * np.log(s / 2) - s - log_gamma
-        return np.minimum(1.0, 2 * np.exp(logarithm) * special.kve(self.nu, s))
+        return np.asarray(np.minimum(1.0, 2 * np.exp(logarithm) * special.kve(self.nu, s)))
 
 
 class ShiftInvariant(ShiftInvariantKernel):
@@ -367,7 +367,7 @@ class ShiftInvariant(ShiftInvariantKernel):
     def lengths(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray | None:
         if not self.isotropic:
             return None
-        return np.linalg.norm(self.frequencies(n, d, rng), axis=1)
+        return np.asarray(np.linalg.norm(self.frequencies(n, d, rng), axis=1))
 
     def _check(self) -> None:
         for name, needed in (("draw", True), ("value", False)):

@@ -285,6 +285,8 @@ def _add_slices(
         _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5]), whole, c)
     elif n == 7:
         _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6]), whole, c)
+    elif n == 8:
+        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), whole, c)
     else:  # the leading factors are multiplied in the scratch slice, a few at a time
         _set_run(u, spare, (p[0], p[1], p[2], p[3]), whole)
         k = 4
@@ -310,20 +312,24 @@ def product_rows(
     column: np.ndarray,
     scale: np.ndarray,
     offset: np.ndarray,
+    signs: np.ndarray,
     overlap: int,
     Z: np.ndarray,
 ) -> None:
-    """Z[i, column[b]+l] = sum over blocks b of scale[b] * prod_{k < degree[b]} u_k[offset[b,k]+l].
+    """Z[i, column[b]+l] = sum over blocks b of scale[b] * prod_{k < degree[b]} u[offset[b,k]+l].
 
-    The rotations u_k of a row are made set by set: set s owns the rows
+    u holds the fixed `signs`, which a fold multiplies with as one more factor, and then a row's
+    rotations one after another. Rotations are made set by set: set s owns the rows
     rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1].
     """
     width = gather.shape[1] + overlap
     most = 0
     for s in range(rotations.shape[0] - 1):
         most = max(most, rotations[s + 1] - rotations[s])
-    u = np.empty(most * width + overlap, X.dtype)
-    spare = most * width
+    first = signs.shape[0]
+    spare = first + most * width
+    u = np.empty(spare + overlap, X.dtype)
+    u[:first] = signs
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     for i in range(X.shape[0]):
         _signed_row(x, X[i])
@@ -331,7 +337,8 @@ def product_rows(
         z[:] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                _rotate(u[k * width : (k + 1) * width], x, gather[rotations[s] + k], overlap)
+                place = first + k * width
+                _rotate(u[place : place + width], x, gather[rotations[s] + k], overlap)
             for b in range(blocks[s], blocks[s + 1]):
                 _add_slices(z, column[b], u, offset[b], degree[b], length[b], scale[b], spare)
 
@@ -347,6 +354,7 @@ def complex_product_rows(
     column: np.ndarray,
     scale: np.ndarray,
     offset: np.ndarray,
+    signs: np.ndarray,
     overlap: int,
     Z: np.ndarray,
 ) -> None:
@@ -359,7 +367,8 @@ def complex_product_rows(
     most = 0
     for s in range(rotations.shape[0] - 1):
         most = max(most, rotations[s + 1] - rotations[s])
-    u = np.empty(most * width, X.dtype)
+    first = signs.shape[0]
+    u = np.empty(first + most * width, X.dtype)
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     re, im = np.empty(overlap, X.dtype), np.empty(overlap, X.dtype)
     for i in range(X.shape[0]):
@@ -368,7 +377,8 @@ def complex_product_rows(
         z[:] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                _rotate(u[k * width : (k + 1) * width], x, gather[rotations[s] + k], overlap)
+                place = first + k * width
+                _rotate(u[place : place + width], x, gather[rotations[s] + k], overlap)
             for b in range(blocks[s], blocks[s + 1]):
                 n = length[b]
                 re[:n] = scale[b]
@@ -382,6 +392,33 @@ def complex_product_rows(
                 for l in range(n):
                     z[j + l] += re[l]
                     z[j + n + l] += im[l]
+
+
+@compiled
+def pooled_rows(
+    X: np.ndarray,
+    gather: np.ndarray,
+    factor: np.ndarray,
+    first: np.ndarray,
+    column: np.ndarray,
+    scale: np.ndarray,
+    Z: np.ndarray,
+) -> None:
+    """Z[i, column[f]] = scale[f] * prod of the pooled rotations at factor[first[f]:first[f+1]]."""
+    size = gather.shape[1]
+    pool = np.empty(gather.shape[0] * size, X.dtype)
+    x = np.empty(2 * X.shape[1] + 1, X.dtype)
+    for i in range(X.shape[0]):
+        _signed_row(x, X[i])
+        for t in range(gather.shape[0]):
+            _rotate(pool[t * size : (t + 1) * size], x, gather[t], 0)
+        z = Z[i]
+        z[:] = 0
+        for f in range(scale.shape[0]):
+            product = scale[f]
+            for k in range(first[f], first[f + 1]):
+                product *= pool[factor[k]]
+            z[column[f]] = product
 
 
 # ---------------------------------------------------------------------------

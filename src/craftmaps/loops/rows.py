@@ -11,6 +11,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 BLOCK_BYTES = 1 << 20  # what one thread keeps in flight: fits the second-level cache
+LEAST_BYTES = 1 << 16  # less is not worth a thread of its own
 _PRODUCT_ROWS = 1024
 
 
@@ -24,7 +25,9 @@ def for_each_block(
     threads enter it and whose OpenMP layer does so after a fork.
     """
     threads: int = config.NUMBA_NUM_THREADS
-    rows = max(1, min(max_rows, BLOCK_BYTES // max(1, row_bytes), -(-n_rows // threads)))
+    row_bytes = max(1, row_bytes)
+    share = max(-(-n_rows // threads), LEAST_BYTES // row_bytes)
+    rows = max(1, min(max_rows, BLOCK_BYTES // row_bytes, share))
     starts = range(0, n_rows, rows)
 
     def run(start: int) -> None:

@@ -15,6 +15,19 @@ def sketch_dense(X: np.ndarray, bucket: np.ndarray, sign: np.ndarray, out: np.nd
 
 
 @compiled
+def fold_rows(U: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
+    """out[i, l] = sum_b sign[bE + l] U[i, bE + l], E the number of columns of `out`."""
+    width = out.shape[1]
+    for i in range(U.shape[0]):
+        target = out[i]
+        target[:] = 0
+        for start in range(0, U.shape[1], width):
+            row, signs = U[i, start : start + width], sign[start : start + width]
+            for l in range(row.shape[0]):
+                target[l] += signs[l] * row[l]
+
+
+@compiled
 def sketch_sparse(
     data: np.ndarray,
     indices: np.ndarray,

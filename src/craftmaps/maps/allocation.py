@@ -8,73 +8,28 @@ weight * prod_j <w_j, x> <w_j, y> has expectation sum_n a_n <x, y>^n.
 import heapq
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.utils.extmath import safe_sparse_dot
 
 from craftmaps.kernels import DotProductKernel
+from craftmaps.maps.moments import DegreeStatistics
 
-_SAMPLE_ROWS = 256
 _NEGLIGIBLE = 2.0**-24  # the rounding error of float32, relative to f(R^2)
 _HIGHEST_AUTOMATIC = 64
+_HUGE = 1e100  # variances square this; far beyond it they overflow
 
 
-@dataclass(frozen=True)
-class PairMoments:
-    """For sampled pairs of rows: <x,y>^2, |x|^2 |y|^2 and sum_i x_i^2 y_i^2."""
-
-    square: np.ndarray
-    norms: np.ndarray
-    fourth: np.ndarray
-
-    @classmethod
-    def of_sample(cls, X: Any, rng: np.random.Generator) -> "PairMoments":
-        """All pairs of distinct rows of a random subsample; a lone row is paired with itself."""
-        n_rows = X.shape[0]
-        X = X[np.sort(rng.choice(n_rows, min(n_rows, _SAMPLE_ROWS), replace=False))]
-        X = X.astype(np.float64)
-        squares = X.multiply(X).tocsr() if hasattr(X, "multiply") else X * X
-        pairs = np.triu_indices(X.shape[0], k=1 if X.shape[0] > 1 else 0)
-        inner = safe_sparse_dot(X, X.T, dense_output=True)
-        fourth = safe_sparse_dot(squares, squares.T, dense_output=True)
-        norms = np.outer(inner.diagonal(), inner.diagonal())
-        return cls(inner[pairs] ** 2, norms[pairs], fourth[pairs])
-
-    def scaled(self, squared_norm: float) -> "PairMoments":
-        """The moments of the rows divided by sqrt(squared_norm)."""
-        return PairMoments(*(part / squared_norm**2 for part in vars(self).values()))
-
-    def bases(self, projection: str, complex_to_real: bool) -> list[np.ndarray]:
-        """E[(<w,x><w,y>)^2] of one factor, and for complex w also the pseudo-moment.
-
-        Rademacher N + 2c - 2q, Gaussian N + 2c. Complex: |.|^2 has N + c - q and (.)^2 has
-        2c - q (Wacker, Ohana and Filippone 2023), without the q for Gaussian w.
-        """
-        q = 0.0 if projection == "gaussian" else self.fourth
-        if complex_to_real:
-            return [self.norms + self.square - q, 2 * self.square - q]
-        return [self.norms + 2 * self.square - 2 * q]
-
-    def variance(self, degree: int, projection: str, complex_to_real: bool) -> float:
-        """Mean over pairs of the variance of one column of `degree`, unscaled."""
-        bases = self.bases(projection, complex_to_real)
-        return float(np.mean(sum(base**degree - self.square**degree for base in bases)))
-
-    def repulsion(self, degree: int, length: int, complex_to_real: bool) -> float:
-        """Mean over pairs of minus the covariance of two features in one run of a rotation.
-
-        Two different rows of H applied to one randomly permuted and signed x have
-        E[<h,x><h,y><h',x><h',y>] = c - (m - c)/(length - 1), below c: the rows of H exclude each
-        other, so that `length` of them together give <x,y> exactly.
-        """
-        if length == 1:
-            return 0.0
-        terms = []
-        for base in self.bases("hadamard", complex_to_real):
-            other = self.square - (base - self.square) / (length - 1)
-            terms.append(self.square**degree - other**degree)
-        return float(np.mean(sum(terms)))
+def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) -> float:
+    """R^2, the largest |x|^2 (1 for rows of zeros); refused where f(R^2) is beyond all use."""
+    largest = float(squared_norms.max()) or 1.0
+    with np.errstate(over="ignore"):
+        whole = float(kernel.value(largest))
+    if not whole < _HUGE:
+        raise ValueError(
+            f"k(x, x) reaches {whole:.3g} on these rows, whose |x|^2 reaches {largest:.3g}; scale "
+            f"them down, for instance with sklearn.preprocessing.normalize."
+        )
+    return largest
 
 
 def automatic_degree(kernel: DotProductKernel, squared_norm: float) -> int:
@@ -111,7 +66,7 @@ def geometric(
     law = (p - 1) * p ** -(degrees - least_degree + 1.0)
     if max_degree is not None:
         law /= 1 - p ** -(max_degree - least_degree + 1.0)
-    return counts, kernel.maclaurin(len(counts) - 1) / (n_features * law)
+    return counts, kernel.maclaurin(len(counts) - 1) / (max(1, n_features) * law)
 
 
 def proportional(
@@ -140,38 +95,25 @@ def proportional(
 
 
 def optimized(
-    kernel: DotProductKernel,
-    n_features: int,
-    least_degree: int,
-    max_degree: int,
-    moments: PairMoments,
-    squared_norm: float,
-    projection: str,
-    complex_to_real: bool,
-    length: int,
+    statistics: DegreeStatistics, n_features: int, least_degree: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Counts that minimise the expected squared error of the kernel over the sampled pairs.
 
     Wacker, Kanagawa and Filippone ("Improved random features for dot product kernels"): degree n
     gets D_n features, scaled by sqrt(a_n / D_n), and one feature after another goes where it
-    lowers sum_n a_n^2 V_n / D_n most. For Hadamard projections of `length` points, V_n is the
-    variance less the repulsion within runs of `length` features, and length^n features of degree
-    n give <x,y>^n exactly.
+    lowers sum_n a_n^2 V_n / D_n most. In runs of Hadamard rows, V_n is the variance less the
+    repulsion, and length^n features of degree n give <x,y>^n exactly.
     """
-    coefficients = kernel.maclaurin(max_degree)
-    used = [n for n in range(max(1, least_degree), max_degree + 1) if coefficients[n] > 0]
-    counts = np.zeros(max_degree + 1, dtype=np.int64)
+    coefficients, length = statistics.coefficients, statistics.length
+    used = [n for n in range(max(1, least_degree), len(coefficients)) if coefficients[n] > 0]
+    counts = np.zeros(len(coefficients), dtype=np.int64)
     if least_degree == 0 and coefficients[0] > 0:
         counts[0] = 1 if used else n_features
-    moments = moments.scaled(squared_norm)
     curves = []
     for n in used:
-        size = (coefficients[n] * squared_norm**n) ** 2
-        variance = moments.variance(n, projection, complex_to_real)
-        repulsion, cap = 0.0, math.inf
-        if projection == "hadamard":
-            repulsion = moments.repulsion(n, length, complex_to_real)
-            cap = float(length) ** n
+        size, variance = coefficients[n] ** 2, statistics.variance[n]
+        repulsion = statistics.repulsion[n]
+        cap = float(length) ** n if repulsion else math.inf
         later = max(0.0, variance - (length - 1) * repulsion)
         if length < cap < math.inf:
             later *= cap / (cap - length)  # drawn without replacement from all of them
@@ -180,6 +122,22 @@ def optimized(
         counts[used] = _share(n_features - int(counts[0]), curves)
     weights = np.divide(coefficients, counts, out=np.zeros_like(coefficients), where=counts > 0)
     return counts, weights
+
+
+def expected_variance(statistics: DegreeStatistics, counts: np.ndarray) -> float:
+    """Mean over pairs of the variance of the estimate that counts[n] features of degree n give.
+
+    D features of degree n have a_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n) / D^2, V_n
+    the variance of a feature and S_n the repulsion of two in one run.
+    """
+    total = 0.0
+    for n in np.flatnonzero(counts[1:]) + 1:
+        count = int(counts[n])
+        runs, rest = divmod(count, statistics.length)
+        pairs = runs * statistics.length * (statistics.length - 1) + rest * (rest - 1)
+        value = count * statistics.variance[n] - pairs * statistics.repulsion[n]
+        total += (statistics.coefficients[n] / count) ** 2 * max(0.0, value)
+    return float(total)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.extmath import row_norms
 
-from craftmaps.kernels import Composed, DotProductKernel, ShiftInvariantKernel, any_kernel
+from craftmaps.kernels import (
+    Composed,
+    DotProductKernel,
+    ShiftInvariantKernel,
+    any_kernel,
+    dot_product_kernel,
+)
 from craftmaps.maps import allocation
 from craftmaps.maps.base import FeatureMap, check_choice
 from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.maclaurin import RandomMaclaurin
+from craftmaps.maps.moments import DegreeStatistics, PairMoments
 
 _BLOCK_BYTES = 1 << 24  # inner features in flight
 
@@ -96,7 +103,7 @@ class CompositionalMap(FeatureMap):
         first = _drawn(inner, X, rng)
         sample = X[np.sort(rng.permutation(X.shape[0])[:256])]
         features = np.asarray(first.transform(sample), dtype=np.float64)
-        outer: DotProductKernel = self.kernel_.outer
+        outer = dot_product_kernel(self.kernel_.outer)
         outer.check_rows(features)
         counts, weights = self._share(outer, features, rng)
         self.n_per_degree_ = counts
@@ -136,18 +143,23 @@ class CompositionalMap(FeatureMap):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Features per degree and the square of their scale."""
         norms = row_norms(features, squared=True)
-        largest = float(norms.max()) or 1.0
-        last = int(min(outer.highest_degree, allocation.automatic_degree(outer, largest)))
-        last = max(1, last)
+        largest = allocation.largest_squared_norm(outer, norms)
+        last = max(1, allocation.automatic_degree(outer, largest))
         self.tail_ = outer.tail(last, largest)
         n = int(self.n_components)
         if self.degrees == "geometric":
             return allocation.geometric(outer, n, 0, last, 2.0, rng)
         if self.degrees == "proportional" or n < np.count_nonzero(outer.maclaurin(last)):
             return allocation.proportional(outer, n, 0, last, float(norms.mean()), rng)
-        moments = allocation.PairMoments.of_sample(features, rng)
-        length = padded_length(features.shape[1])
-        return allocation.optimized(outer, n, 0, last, moments, largest, "hadamard", False, length)
+        statistics = DegreeStatistics.measure(
+            outer,
+            PairMoments.of_sample(features, rng),
+            last,
+            "hadamard",
+            False,
+            padded_length(features.shape[1]),
+        )
+        return allocation.optimized(statistics, n, 0)
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         n_inner = sum(int(inner.transform(X[:1]).shape[1]) for inner in self.inner_maps_)

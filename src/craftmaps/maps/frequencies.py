@@ -196,4 +196,4 @@ def _halton(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
             f"{dimensions}; use sequence='sobol'."
         )
     points: np.ndarray = qmc.Halton(dimensions, seed=rng).random(n)
-    return np.clip(points, 2.0**-53, 1 - 2.0**-53)
+    return np.asarray(np.clip(points, 2.0**-53, 1 - 2.0**-53))

@@ -11,6 +11,9 @@ is, two factors of one feature may share their signs, which biases the product. 
   used twice, which brings the variance below that of independent features;
 - runs of one degree have distinct offsets; when all of them are spent, a new set of rotations
   begins.
+
+With `fold`, features are added with random signs into that many columns instead of getting a
+column each: the down-projection of CRAFT s.3.3 in the same loop, with no D-vector in memory.
 """
 
 from dataclasses import dataclass
@@ -22,6 +25,7 @@ from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
 
 _SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
+_SIGNS = 1024  # random signs from which the features of a fold take theirs, slice by slice
 _FEW = 1 << 40  # below this many choices, runs are drawn without replacement
 
 
@@ -32,7 +36,13 @@ def padded_length(n_columns: int) -> int:
 
 @dataclass(frozen=True)
 class HadamardProducts:
-    """Drawn rotations and runs, ready to be applied. `gather` codes signs, permutation, padding."""
+    """Drawn rotations and blocks of features, ready to be applied.
+
+    `gather` holds permutation, signs and padding of each rotation; `rotations` and `blocks` say
+    which of them belong to which set; a block is a slice of `length` features that are products of
+    `degree` factors at `offset`, times `scale`, written to (or added into) columns from `column`
+    on. `signs` is the table from which the features of a fold take theirs.
+    """
 
     gather: np.ndarray
     rotations: np.ndarray
@@ -42,6 +52,7 @@ class HadamardProducts:
     column: np.ndarray
     scale: np.ndarray
     offset: np.ndarray
+    signs: np.ndarray
     complex_to_real: bool
 
     @classmethod
@@ -53,12 +64,19 @@ class HadamardProducts:
         n_columns_in: int,
         complex_to_real: bool,
         rng: np.random.Generator,
+        fold: int | None = None,
+        occupied: int = 0,
     ) -> "HadamardProducts":
-        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on."""
+        """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on.
+
+        With `fold`, they are added into that many columns, of which `occupied` are in use already.
+        """
         size = padded_length(n_columns_in)
         parts = 2 if complex_to_real else 1
+        width = size + min(size, _SLICE)
         pieces = []
-        column = first_column
+        column = occupied
+        wraps = fold is not None and occupied + int(counts[1:].sum()) > fold
         for n in range(1, len(counts)):
             if counts[n] and weights[n]:
                 piece = _runs(n, int(counts[n]), size, rng)
@@ -66,25 +84,28 @@ class HadamardProducts:
                 piece["scale"] = np.full(len(piece["length"]), np.sqrt(weights[n]))
                 pieces.append(piece)
             column += parts * int(counts[n])
+            if wraps:
+                column += -column % hadamard.LANES  # whole vectors, until the fold wraps around
         drawn = _joined(pieces)
+        # The table of signs comes before the rotations.
+        signs = rng.choice([-1.0, 1.0], _SIGNS + _SLICE if fold else 0)
+        drawn["offset"] += len(signs) + parts * width * np.arange(drawn["offset"].shape[1])
+        if fold:
+            drawn = _folded(drawn, fold, rng)
         order = np.argsort(drawn["set"], kind="stable")
         drawn = {name: values[order] for name, values in drawn.items()}
-        n_sets = int(drawn["set"][-1]) + 1 if len(order) else 0
-        factors = [int(drawn["degree"][drawn["set"] == s].max()) for s in range(n_sets)]
-        rotations = np.concatenate([[0], np.cumsum(factors, dtype=np.int64) * parts]).astype(
-            np.int64
-        )
-        width = size + min(size, _SLICE)
-        places = np.arange(drawn["offset"].shape[1]) * (parts * width)
+        n_sets = int(drawn["set"].max(initial=-1)) + 1
+        factors = [int(drawn["factors"][drawn["set"] == s].max()) for s in range(n_sets)]
         return cls(
-            gather=_draw_rotations(int(rotations[-1]) // parts, n_columns_in, size, parts, rng),
-            rotations=rotations,
+            gather=_draw_rotations(sum(factors), n_columns_in, size, parts, rng),
+            rotations=parts * np.cumsum([0, *factors]),
             blocks=np.searchsorted(drawn["set"], np.arange(n_sets + 1)),
-            degree=drawn["degree"],
+            degree=drawn["factors"] + (1 if fold else 0),
             length=drawn["length"],
-            column=drawn["column"],
+            column=first_column + drawn["column"],
             scale=drawn["scale"],
-            offset=drawn["offset"] + places,
+            offset=drawn["offset"],
+            signs=signs,
             complex_to_real=complex_to_real,
         )
 
@@ -92,7 +113,7 @@ class HadamardProducts:
         """Write the features of the rows of X into `out`, zero in the columns of no feature."""
         loop = hadamard.complex_product_rows if self.complex_to_real else hadamard.product_rows
         dtype = out.dtype
-        scale = self.scale.astype(dtype)
+        scale, signs = self.scale.astype(dtype), self.signs.astype(dtype)
         overlap = min(self.gather.shape[1], _SLICE)
 
         def task(start: int, stop: int) -> None:
@@ -106,6 +127,7 @@ class HadamardProducts:
                 self.column,
                 scale,
                 self.offset,
+                signs,
                 overlap,
                 out[start:stop],
             )
@@ -143,8 +165,8 @@ def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, 
     run, within, feature = run[kept], within[kept], feature[kept]
     ends = np.append(feature[1:], count)
     return {
-        "set": run // choices,
-        "degree": np.full(len(run), n),
+        "set": run // min(choices, n_runs),  # choices may be beyond any integer type
+        "factors": np.full(len(run), n),
         "length": ends - feature,
         "column": feature,
         "offset": (offsets[run] + within[:, None]) % size,
@@ -154,13 +176,38 @@ def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, 
 def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     most = max((piece["offset"].shape[1] for piece in pieces), default=0)
     empty: dict[str, np.ndarray] = {
-        name: np.zeros(0, dtype=np.int64) for name in ("set", "degree", "length", "column")
+        name: np.zeros(0, dtype=np.int64) for name in ("set", "factors", "length", "column")
     }
     empty |= {"scale": np.zeros(0), "offset": np.zeros((0, most), dtype=np.int64)}
     for piece in pieces:
         missing = most - piece["offset"].shape[1]
         piece["offset"] = np.pad(piece["offset"], ((0, 0), (0, missing)))
     return {name: np.concatenate([empty[name], *(p[name] for p in pieces)]) for name in empty}
+
+
+def _folded(
+    drawn: dict[str, np.ndarray], fold: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Blocks brought into `fold` columns, cut where they wrap around, with signs as a factor.
+
+    The sign of a feature is that of its block times an entry of the table of signs. Blocks that
+    meet in a column have independent signs, which makes the fold unbiased.
+    """
+    place = drawn["column"] % fold
+    n_cuts = (place + drawn["length"] - 1) // fold + 1
+    block = np.repeat(np.arange(len(place)), n_cuts)
+    cut = np.arange(len(block)) - np.repeat(np.cumsum(n_cuts) - n_cuts, n_cuts)
+    first = np.maximum(0, cut * fold - place[block])
+    last = np.minimum(drawn["length"][block], (cut + 1) * fold - place[block])
+    table = hadamard.LANES * rng.integers(0, _SIGNS // hadamard.LANES, (len(block), 1))
+    return {
+        "set": drawn["set"][block],
+        "factors": drawn["factors"][block],
+        "length": last - first,
+        "column": (place[block] + first) % fold,
+        "scale": drawn["scale"][block] * rng.choice([-1.0, 1.0], len(block)),
+        "offset": np.concatenate([table, drawn["offset"][block] + first[:, None]], axis=1),
+    }
 
 
 def _draw_rotations(

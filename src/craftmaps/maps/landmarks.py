@@ -77,7 +77,8 @@ class Candidates:
 
 def uniform(candidates: Candidates, n: int, rng: np.random.Generator) -> np.ndarray:
     """n rows, each as likely as any other (Deshmukh, Algorithm 5)."""
-    return rng.choice(candidates.n_rows, n, replace=False)
+    chosen: np.ndarray = rng.choice(candidates.n_rows, n, replace=False)
+    return chosen
 
 
 def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.ndarray:

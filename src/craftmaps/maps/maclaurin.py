@@ -7,15 +7,16 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels import DotProductKernel, dot_product_kernel
-from craftmaps.loops.rows import dense_block
 from craftmaps.maps import allocation
 from craftmaps.maps.base import FeatureMap, check_choice, is_integer, is_number
+from craftmaps.maps.exact_terms import ExactTerms
 from craftmaps.maps.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.matrix_products import MatrixProducts
+from craftmaps.maps.moments import DegreeStatistics, PairMoments
+from craftmaps.maps.pooled_products import PooledProducts
 
 _LAWS = ("optimized", "geometric", "proportional")
-_PROJECTIONS = ("hadamard", "rademacher", "gaussian")
-_ROWS = 256  # copied at a time into the exact columns
+_PROJECTIONS = ("hadamard", "rademacher", "gaussian", "pooled")
 _MUCH = 0.01  # a truncated share of f(R^2) that deserves a warning
 
 
@@ -40,9 +41,10 @@ class RandomMaclaurin(FeatureMap):
     h01 : bool, default=False
         Output the terms of degree 0 and 1 exactly, as a constant column and the columns of X
         (H0/1 of Kar and Karnick, section 6.1); random features then begin at degree 2.
-    projection : {"hadamard", "rademacher", "gaussian"}, default="hadamard"
+    projection : {"hadamard", "rademacher", "gaussian", "pooled"}, default="hadamard"
         How w_j are drawn: structured, with fast transforms and no matrix in memory; independent
-        signs; independent normal numbers.
+        signs; independent normal numbers; or pooled and permuted Hadamard rows as printed by Hamid
+        et al., section 3.5, which is slightly biased and kept for comparison.
     complex_to_real : bool, default=False
         Draw complex w_j and output real and imaginary parts (Wacker, Ohana and Filippone 2023).
         Lowers the error for data without negative entries and kernels of high degree.
@@ -138,36 +140,32 @@ class RandomMaclaurin(FeatureMap):
         constant = a0 if self.h01 else weights[0] * counts[0]
         left_over = available - parts * int(counts.sum())
         n_constant += parts * int(counts[0]) + (left_over if constant else 0)
-        self._constant = np.full(n_constant, np.sqrt(constant / max(1, n_constant)))
-        self._linear = slice(n_constant, n_constant + n_linear)
-        self._linear_scale = float(np.sqrt(a1))
+        self._exact = ExactTerms(n_constant, n_linear, float(constant), float(a1))
         degrees = [[0] * n_constant, [1] * n_linear]
         degrees += [[n] * (parts * int(counts[n])) for n in range(1, len(counts))]
         drawn = np.concatenate(degrees).astype(int)
         self.degrees_ = np.pad(drawn, (0, self.n_components - len(drawn)))
         self.n_per_degree_ = np.bincount(self.degrees_, minlength=len(counts))
-        args = (counts, weights, n_constant + n_linear, X.shape[1], self.complex_to_real, rng)
-        self._products: HadamardProducts | MatrixProducts
+        args = (counts, weights, self._exact.n_columns, X.shape[1], self.complex_to_real, rng)
+        self._products: HadamardProducts | PooledProducts | MatrixProducts
         if self.projection == "hadamard":
             self._products = HadamardProducts.draw(*args)
+        elif self.projection == "pooled":
+            self._products = PooledProducts.draw(*args[:4], rng)
         else:
             self._products = MatrixProducts.draw(*args, gaussian=self.projection == "gaussian")
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         self.kernel_.check_rows(X)
         self._products.fill(X, out)
-        out[:, : len(self._constant)] = self._constant
-        if self._linear.stop > self._linear.start:
-            for start in range(0, X.shape[0], _ROWS):
-                rows = dense_block(X, start, start + _ROWS, out.dtype)
-                out[start : start + _ROWS, self._linear] = self._linear_scale * rows
+        self._exact.write(X, out)
 
     def _share(
         self, X: Any, n_features: int, least_degree: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """Features per degree and the square of their scale, by the law that was asked for."""
         norms = row_norms(X, squared=True).astype(float)
-        largest = float(norms.max()) or 1.0
+        largest = allocation.largest_squared_norm(self.kernel_, norms)
         if self.degrees == "geometric" and self.max_degree is None:
             self.tail_ = 0.0
             counts, weights = allocation.geometric(
@@ -182,28 +180,32 @@ class RandomMaclaurin(FeatureMap):
         if self.degrees == "geometric":
             return allocation.geometric(self.kernel_, n_features, least_degree, last, self.p, rng)
         if self.degrees == "proportional" or n_features < positive.size:
-            mean = float(norms.mean())
+            mean = float(norms.mean()) or 1.0
             return allocation.proportional(self.kernel_, n_features, least_degree, last, mean, rng)
-        return allocation.optimized(
+        statistics = DegreeStatistics.measure(
             self.kernel_,
-            n_features,
-            least_degree,
+            PairMoments.of_sample(X, rng),
             last,
-            allocation.PairMoments.of_sample(X, rng),
-            largest,
             self.projection,
             self.complex_to_real,
             padded_length(X.shape[1]),
         )
+        return allocation.optimized(statistics, n_features, least_degree)
 
     def _truncate(self, squared_norm: float) -> int:
+        with np.errstate(over="ignore"):
+            whole = float(self.kernel_.value(squared_norm))
+        if not np.isfinite(whole):
+            raise ValueError(
+                f"{self.kernel_} overflows on these rows, whose |x|^2 reaches {squared_norm:.6g}; "
+                f"scale the rows down or lower gamma."
+            )
         last = self.max_degree
         if last is None:
             last = allocation.automatic_degree(self.kernel_, squared_norm)
         last = int(min(last, self.kernel_.highest_degree))
         self.max_degree_ = last
         self.tail_ = self.kernel_.tail(last, squared_norm)
-        whole = float(self.kernel_.value(squared_norm))
         if self.tail_ > _MUCH * whole:
             warnings.warn(
                 f"truncating {self.kernel_} at degree {last} takes off up to {self.tail_:.3g} of "
@@ -217,6 +219,8 @@ class RandomMaclaurin(FeatureMap):
     def _check_parameters(self) -> None:
         check_choice("degrees", self.degrees, _LAWS)
         check_choice("projection", self.projection, _PROJECTIONS)
+        if self.projection == "pooled" and self.complex_to_real:
+            raise ValueError("projection='pooled' is real; set complex_to_real=False.")
         if not is_number(self.p) or not self.p > 1:
             raise ValueError(f"p must be a number above 1, got {self.p!r}.")
         if self.max_degree is not None and not (

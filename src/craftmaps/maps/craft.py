@@ -1,0 +1,239 @@
+"""CRAFTMaps: project up non-linearly, then down."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_kernel
+from craftmaps.maps.base import FeatureMap, check_choice, is_integer
+from craftmaps.maps.craft_plan import CraftPlan, given_plan, plan_maclaurin, plan_tensor_sketch
+from craftmaps.maps.down import DRAW, Down, Matrix
+from craftmaps.maps.hadamard_products import HadamardProducts
+from craftmaps.maps.tensor_sketch import TensorSketch
+
+_DOWN = (*DRAW, "principal")
+_H01 = ("auto", "append", "up", "none")
+_BUFFER = 1 << 23  # bytes of up-projected rows that exist at a time, off the fused path
+_SAMPLE = 4  # rows per component from which a principal subspace is learned
+
+
+class CraftMap(FeatureMap):
+    """Compact random features: up to D dimensions by a random feature map, then down to E.
+
+    z(x) = G u(x), where <u(x), u(y)> estimates the kernel from D = `n_up` features and G is a
+    random projection that keeps inner products on average. At equal output size the error is far
+    below that of E random features used directly, and close to the least that a map can reach that
+    does not look at the data, sqrt((K(x,x) K(y,y) + K(x,y)^2) / E).
+
+    Parameters
+    ----------
+    kernel : DotProductKernel, "poly" or "exp", default="poly"
+        The kernel; a `Polynomial` for up="tensor-sketch". Not used where `up` is a map.
+    n_components : int, default=1024
+        Number of output columns, E.
+    n_up : "auto" or int, default="auto"
+        Number of features before the down-projection, D. "auto" takes the least multiple of E for
+        which the up-projection adds little to the error of the down-projection, by the variance
+        formulas on a sample of pairs of rows.
+    up : {"maclaurin", "tensor-sketch"} or a feature map, default="maclaurin"
+        The up-projection: Random Maclaurin with optimized degrees, TensorSketch, or a map of your
+        own, which is cloned and given `n_up` components unless that is "auto".
+    down : {"fold", "srht", "gaussian", "rademacher", "sparse", "principal"}, default="fold"
+        The down-projection: a signed fold, a subsampled randomized Hadamard transform, dense
+        Gaussian or sign matrices, stacked count sketches; or "principal", the leading subspace of
+        the up-projected rows seen in `fit`, which is not unbiased but has the least error.
+    h01 : {"auto", "append", "up", "none"}, default="auto"
+        What becomes of the terms of degree 0 and 1 (up="maclaurin" only). "append": exact columns
+        beside the down-projection of the rest; "up": exact in the up-projection, and projected
+        down with it, which also works for E below the number of columns of X; "none": no special
+        treatment; "auto": whatever the variance formulas favour, the constant alone included.
+    random_state : int, RandomState instance, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : DotProductKernel
+        The kernel that is approximated.
+    n_up_ : int
+        D.
+    n_exact_ : int
+        Output columns that carry exact terms.
+    n_per_degree_ : ndarray
+        Up-projected features of each degree (up="maclaurin" only).
+    expected_error_ : float
+        Root mean square error over pairs of rows, relative to the root mean square kernel value,
+        that the variance formulas predict; nan for down="principal" and for maps of your own.
+    up_ : fitted map, where `up` is not fused with the fold
+    down_ : drawn down-projection, where it is not fused
+
+    See Also
+    --------
+    RandomMaclaurin : the up-projection alone.
+    TensorSketch : one sketch of the whole polynomial.
+
+    References
+    ----------
+    R. Hamid, Y. Xiao, A. Gittens and D. DeCoste, "Compact Random Feature Maps", ICML 2014,
+    Algorithm 2 and sections 3.3 to 3.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import CraftMap, Polynomial, RandomMaclaurin
+    >>> X = np.random.default_rng(0).random((100, 20))
+    >>> X /= np.linalg.norm(X, axis=1, keepdims=True)
+    >>> kernel = Polynomial(degree=7)
+    >>> def error(feature_map):
+    ...     Z = feature_map.fit_transform(X)
+    ...     return np.linalg.norm(Z @ Z.T - kernel(X)) / np.linalg.norm(kernel(X))
+    >>> plain = error(RandomMaclaurin(kernel, 512, random_state=0))
+    >>> bool(error(CraftMap(kernel, 512, random_state=0)) < 0.8 * plain)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: DotProductKernel | str = "poly",
+        n_components: int = 1024,
+        *,
+        n_up: int | str = "auto",
+        up: Any = "maclaurin",
+        down: str = "fold",
+        h01: str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.n_up = n_up
+        self.up = up
+        self.down = down
+        self.h01 = h01
+        self.random_state = random_state
+
+    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+        self._check_parameters()
+        plan = self._plan(X, rng)
+        self.n_up_ = plan.n_up
+        self.n_exact_ = plan.exact.n_columns
+        self.expected_error_ = plan.error if self.down != "principal" else float("nan")
+        self._exact, self._inside = plan.exact, float(np.sqrt(plan.inside))
+        n_out = self.n_components - self.n_exact_
+        n_in = self.n_up_ - self.n_exact_
+        self._products = None
+        self.down_: Down | None = None
+        if self.up == "maclaurin":
+            shares, inside = (plan.counts, plan.weights), int(plan.inside > 0)
+            if self.down == "fold":
+                self._products = HadamardProducts.draw(
+                    *shares, self.n_exact_, X.shape[1], False, rng, n_out, inside
+                )
+                return
+            self._products = HadamardProducts.draw(*shares, inside, X.shape[1], False, rng)
+        if self.down == "principal":
+            self.down_ = Matrix.learn(self._sample_up(X, n_in, n_out, rng), n_out)
+        else:
+            self.down_ = DRAW[self.down](n_in, n_out, rng)
+
+    def _plan(self, X: Any, rng: np.random.Generator) -> CraftPlan:
+        """Decide on the up-projection and, unless it is Random Maclaurin, fit it."""
+        n_up = None if self.n_up == "auto" else int(self.n_up)
+        seed = int(rng.integers(2**31))
+        if not isinstance(self.up, str):
+            self.up_ = clone(self.up)
+            changes = {"n_components": n_up, "random_state": seed}
+            known = self.up_.get_params(deep=False)
+            self.up_.set_params(
+                **{k: v for k, v in changes.items() if k in known and v is not None}
+            )
+            width = self.up_.fit(X).transform(X[:1]).shape[1]
+            if width < self.n_components:
+                raise ValueError(
+                    f"up makes {width} features, fewer than n_components={self.n_components}: a "
+                    f"down-projection needs at least as many."
+                )
+            self.kernel_ = getattr(self.up_, "kernel_", None)
+            return given_plan(width)
+        self.kernel_ = dot_product_kernel(self.kernel)
+        self.kernel_.check_rows(X)
+        if self.up == "maclaurin":
+            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, rng)
+            self.n_per_degree_ = plan.counts
+            return plan
+        self.up_ = TensorSketch(self.kernel_, n_up or 1, random_state=seed)
+        if not isinstance(self.kernel_, Polynomial):
+            self.up_.fit(X)  # says what is wrong
+        plan = plan_tensor_sketch(self.kernel_, X, self.n_components, n_up, rng)
+        self.up_.set_params(n_components=plan.n_up).fit(X)
+        return plan
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        if isinstance(self.kernel_, DotProductKernel):
+            self.kernel_.check_rows(X)
+        if self.down_ is None and self._products is not None:
+            self._products.fill(X, out)
+            if self._inside:
+                out[:, 0] += self._inside
+        else:
+            n_in = self.n_up_ - self.n_exact_
+            step = max(1, _BUFFER // (n_in * out.itemsize))
+            U = np.empty((min(step, X.shape[0]), n_in), dtype=out.dtype)
+            for start in range(0, X.shape[0], step):
+                rows = X[start : start + step]
+                block = self._up_project(rows, U[: rows.shape[0]])
+                self._down_project(block, out[start : start + step, self.n_exact_ :])
+        self._exact.write(X, out)
+
+    def _up_project(self, X: Any, U: np.ndarray) -> np.ndarray:
+        """The features of X that are to be projected down, in U if they fit there."""
+        if self._products is not None:
+            self._products.fill(X, U)
+            if self._inside:
+                U[:, 0] = self._inside
+            return U
+        if isinstance(self.up_, FeatureMap):
+            return self.up_.transform_into(X, U)
+        return np.require(self.up_.transform(X), U.dtype, ["C", "W"])
+
+    def _down_project(self, U: np.ndarray, out: np.ndarray) -> None:
+        assert self.down_ is not None
+        if out.flags.c_contiguous:
+            self.down_.apply(U, out)
+        else:  # exact columns stand beside it
+            down = np.empty(out.shape, dtype=out.dtype)
+            self.down_.apply(U, down)
+            out[:] = down
+
+    def _sample_up(self, X: Any, n_in: int, n_out: int, rng: np.random.Generator) -> np.ndarray:
+        """Up-projected rows from which the principal subspace is learned."""
+        if X.shape[0] < n_out:
+            raise ValueError(
+                f"down='principal' learns {n_out} directions and needs at least as many rows in "
+                f"fit, got {X.shape[0]} (n_samples={X.shape[0]}); lower n_components or use "
+                f"down='fold'."
+            )
+        n_rows = min(X.shape[0], _SAMPLE * n_out)
+        rows = X[np.sort(rng.choice(X.shape[0], n_rows, replace=False))]
+        return self._up_project(rows, np.empty((n_rows, n_in), dtype=np.float32))
+
+    def _check_parameters(self) -> None:
+        check_choice("down", self.down, _DOWN)
+        check_choice("h01", self.h01, _H01)
+        if isinstance(self.up, str):
+            check_choice("up", self.up, ("maclaurin", "tensor-sketch"))
+        elif not hasattr(self.up, "fit") or not hasattr(self.up, "transform"):
+            raise ValueError(
+                f"up must be 'maclaurin', 'tensor-sketch' or a map with fit and transform, got "
+                f"{self.up!r}."
+            )
+        if self.up != "maclaurin" and self.h01 in ("append", "up"):
+            raise ValueError(
+                f"h01={self.h01!r} is for up='maclaurin'; set it on the map given as up, or use "
+                f"h01='auto'."
+            )
+        if self.n_up != "auto" and not (
+            is_integer(self.n_up) and int(self.n_up) >= self.n_components
+        ):
+            raise ValueError(
+                f"n_up must be 'auto' or an integer of at least n_components="
+                f"{self.n_components}, got {self.n_up!r}: a down-projection cannot add columns."
+            )

@@ -1,0 +1,123 @@
+"""What the variance of random features depends on, measured on pairs of rows.
+
+Notation: t = <x,y>, c = t^2, N = |x|^2 |y|^2, q = sum_i x_i^2 y_i^2.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+
+from craftmaps.kernels import DotProductKernel, Polynomial
+
+_SAMPLE_ROWS = 256
+
+
+@dataclass(frozen=True)
+class PairMoments:
+    """For sampled pairs of rows: <x,y>, |x|^2, |y|^2 and sum_i x_i^2 y_i^2."""
+
+    inner: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    fourth: np.ndarray
+
+    @classmethod
+    def of_sample(cls, X: Any, rng: np.random.Generator) -> "PairMoments":
+        """All pairs of distinct rows of a random subsample; a lone row is paired with itself."""
+        n_rows = X.shape[0]
+        X = X[np.sort(rng.choice(n_rows, min(n_rows, _SAMPLE_ROWS), replace=False))]
+        X = X.astype(np.float64)
+        squares = X.multiply(X).tocsr() if hasattr(X, "multiply") else X * X
+        pairs = np.triu_indices(X.shape[0], k=1 if X.shape[0] > 1 else 0)
+        inner = safe_sparse_dot(X, X.T, dense_output=True)
+        fourth = safe_sparse_dot(squares, squares.T, dense_output=True)
+        norms = inner.diagonal()
+        return cls(inner[pairs], norms[pairs[0]], norms[pairs[1]], fourth[pairs])
+
+    def bases(self, projection: str, complex_to_real: bool) -> list[np.ndarray]:
+        """E[(<w,x><w,y>)^2] of one factor, and for complex w also the pseudo-moment.
+
+        Real signs N + 2c - 2q, Gaussian N + 2c. Complex: |.|^2 has N + c - q and (.)^2 has
+        2c - q (Wacker, Ohana and Filippone 2023), without the q for Gaussian w.
+        """
+        c, norms = self.inner**2, self.left * self.right
+        q = 0.0 if projection == "gaussian" else self.fourth
+        if complex_to_real:
+            return [norms + c - q, 2 * c - q]
+        return [norms + 2 * c - 2 * q]
+
+
+def tensor_sketch_variance(kernel: Polynomial, moments: PairMoments) -> float:
+    """Mean over pairs of D times the variance of a TensorSketch with D components.
+
+    Two index tuples collide with probability 1/D, and a pair of collisions counts where the signs
+    cancel coordinate by coordinate. With t, N and q of the rows (sqrt(gamma) x, sqrt(coef0)), that
+    leaves (N + c - q)^p + (2c - q)^p - 2 c^p, up to terms of order 1/D. Pham and Pagh's Lemma 6 has
+    N^p + c^p, which would hold if the signs of tuples were 4-wise independent; they are not.
+    """
+    inner = kernel.gamma * moments.inner + kernel.coef0
+    square = inner**2
+    norms = (kernel.gamma * moments.left + kernel.coef0) * (
+        kernel.gamma * moments.right + kernel.coef0
+    )
+    fourth = kernel.gamma**2 * moments.fourth + kernel.coef0**2
+    plain = (norms + square - fourth) ** kernel.degree
+    swapped = (2 * square - fourth) ** kernel.degree
+    return float(np.mean(plain + swapped - 2 * square**kernel.degree))
+
+
+@dataclass(frozen=True)
+class DegreeStatistics:
+    """Means over pairs for each degree n, for features prod_{k<=n} <w_k, x> without their scale.
+
+    Attributes
+    ----------
+    coefficients : a_n
+    variance : sum over bases m of m^n - c^n, the variance of one column
+    repulsion : minus the covariance of two features of one run of Hadamard rows (0 otherwise). Two
+        different rows of H, applied to one permuted and signed x, have E[<h,x><h,y><h',x><h',y>] =
+        c - (m - c)/(length - 1) instead of c: they exclude each other, so that `length` of them
+        together give <x,y> exactly.
+    second : E[z^2 z'^2] = m^n of one feature
+    length : features in a run
+    """
+
+    coefficients: np.ndarray
+    variance: np.ndarray
+    repulsion: np.ndarray
+    second: np.ndarray
+    length: int
+
+    @classmethod
+    def measure(
+        cls,
+        kernel: DotProductKernel,
+        moments: PairMoments,
+        max_degree: int,
+        projection: str,
+        complex_to_real: bool,
+        length: int,
+    ) -> "DegreeStatistics":
+        """Powers are of moments that are scaled to at most 1, so that high degrees stay finite."""
+        bases = moments.bases(projection, complex_to_real)
+        square = moments.inner**2
+        unit = float(max(base.max() for base in bases)) or 1.0
+        runs = projection == "hadamard" and length > 1
+        others = [square - (base - square) / (length - 1) for base in bases] if runs else []
+        variance, repulsion, second = np.zeros((3, max_degree + 1))
+        powers = [np.ones_like(square) for _ in range(1 + len(bases) + len(others))]
+        for n in range(max_degree + 1):
+            base_powers, other_powers = powers[1 : 1 + len(bases)], powers[1 + len(bases) :]
+            second[n] = base_powers[0].mean()
+            variance[n] = sum(float((power - powers[0]).mean()) for power in base_powers)
+            repulsion[n] = sum(float((powers[0] - power).mean()) for power in other_powers)
+            for power, base in zip(powers, [square, *bases, *others], strict=True):
+                power *= base / unit
+        # Kernel values that overflow here do so in the features too.
+        with np.errstate(over="ignore"):
+            grow = unit ** np.arange(max_degree + 1.0)
+        return cls(
+            kernel.maclaurin(max_degree), variance * grow, repulsion * grow, second * grow, length
+        )
