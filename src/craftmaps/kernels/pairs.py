@@ -15,6 +15,7 @@ from craftmaps.loops import distances
 from craftmaps.loops.rows import dense_block, for_each_product_block
 
 Fill = Callable[[Any, np.ndarray], None]
+_EQUAL = 32 * float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-5  # error of a float32 kernel value above which float64 is used
 
 
@@ -56,8 +57,10 @@ def radial(Y: Any, function: Callable[[np.ndarray], np.ndarray]) -> Fill:
 
     def fill(X: Any, out: np.ndarray) -> None:
         products, norms = others.products(X, out)
-        squared = norms[:, None] + others.norms - 2 * products
-        out[:] = function(np.sqrt(np.maximum(squared, 0)))
+        sums = norms[:, None] + others.norms
+        squared = sums - 2 * products
+        squared[squared <= _EQUAL * sums] = 0  # rounding: these rows are the same
+        out[:] = function(np.sqrt(squared))
 
     return fill
 

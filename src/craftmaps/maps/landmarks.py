@@ -92,7 +92,8 @@ def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.n
     most = max(4 * n, _FACTOR_BYTES // (candidates.dtype.itemsize * n))
     if candidates.n_rows > most:
         candidates, kept = candidates.sample(most, rng)
-        return kept[rpcholesky(candidates, n, rng)]
+        among_kept: np.ndarray = kept[rpcholesky(candidates, n, rng)]
+        return among_kept
     factor = np.empty((candidates.n_rows, n), dtype=candidates.dtype)
     residual = candidates.diagonal.copy()
     least = float(np.finfo(candidates.dtype).eps) * residual.sum()
