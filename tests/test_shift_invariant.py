@@ -157,9 +157,7 @@ def test_bad_functions():
     with pytest.raises(ValueError, match="one number per difference"):
         ShiftInvariant(lambda n, d, rng: rng.random((n, d)), value=lambda u: u)([[1.0]])
     with pytest.raises(ValueError, match="must return finite numbers of shape"):
-        ShiftInvariant(lambda n, d, rng: rng.random(n)).frequencies(
-            3, 2, np.random.default_rng(0)
-        )
+        ShiftInvariant(lambda n, d, rng: rng.random(n)).frequencies(3, 2, np.random.default_rng(0))
 
 
 def test_columns_must_agree():
