@@ -90,6 +90,8 @@ def for_each_product_block(
     if not threads:
         for start in range(0, n_rows, _PRODUCT_ROWS):
             task(start, min(start + _PRODUCT_ROWS, n_rows))
+    elif n_rows <= _PRODUCT_ROWS and n_rows * row_bytes <= BLOCK_BYTES:
+        task(0, n_rows)  # too little to share
     elif config.NUMBA_NUM_THREADS == 1:
         for_each_block(task, n_rows, row_bytes // 4, _PRODUCT_ROWS)
     else:

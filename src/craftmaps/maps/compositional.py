@@ -118,7 +118,7 @@ class CompositionalMap(FeatureMap):
     def _inner(self) -> Any:
         """The inner map, of which every factor gets a clone."""
         if self.inner_map is not None:
-            if not (hasattr(self.inner_map, "fit") and hasattr(self.inner_map, "transform")):
+            if isinstance(self.inner_map, type) or not hasattr(self.inner_map, "transform"):
                 raise ValueError(
                     f"inner_map must be a transformer with fit and transform, got "
                     f"{self.inner_map!r}."
