@@ -151,7 +151,7 @@ def test_rotations_are_products_of_hadamard_matrices(d, n_components, sampling):
     blocks = []
     for b in range(n_blocks):
         matrix = H @ np.diag(drawn.diagonals[b, 0])
-        matrix = H @ np.diag(drawn.diagonals[b, 1]) @ matrix[drawn.permutations[b]]
+        matrix = H @ (np.diag(drawn.diagonals[b, 1]) @ matrix)[drawn.permutations[b]]
         for k in range(2, passes):
             matrix = H @ np.diag(drawn.diagonals[b, k]) @ matrix
         blocks.append(matrix[: drawn.used, :d])
@@ -237,7 +237,7 @@ def test_errors_against_independent_frequencies():
     """16 columns, 512 frequencies, 20 seeds. Means have standard errors of about 3 % of their size.
 
     The gaps that are asserted (20 % below; at most 15 % above) are met with several of these to
-    spare: ratios of about 0.35 and 1.06.
+    spare: ratios of about 0.35 and 1.1.
     """
     X = np.random.default_rng(0).standard_normal((100, 16))
     kernel = Gaussian("median").resolved(X)
@@ -322,9 +322,9 @@ def test_sparse_and_float32_rows(sampling):
 FROZEN = {
     "iid": [0.55950938, 0.37722041, 0.57382731, -0.14241695, -0.43707905, -0.06368321],
     "orthogonal": [0.57376078, -0.26226619, 0.55553078, -0.06427984, 0.51434403, 0.1572224],
-    "structured": [-0.23026694, -0.06637117, 0.56855884, -0.52944355, -0.57352262, 0.10037018],
+    "structured": [0.35328705, 0.15286813, 0.47680478, -0.45664165, 0.55674471, -0.32556188],
     "qmc": [0.56087268, 0.04134924, 0.44822905, 0.13694951, -0.57586767, -0.36390115],
-    "fastfood": [0.57729367, 0.56384872, -0.04403413, -0.0080844, 0.1241288, 0.57566859],
+    "fastfood": [0.41041766, 0.39792742, -0.29288716, 0.40606733, -0.4183146, -0.49754441],
 }
 
 

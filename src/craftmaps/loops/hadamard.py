@@ -428,12 +428,10 @@ def pooled_rows(
 
 @compiled
 def _transform(u: np.ndarray) -> None:
-    if u.shape[0] < _SMALLEST:
-        _transform_short(u)
-    else:
-        for j in range(0, u.shape[0], _SMALLEST):
-            _transform64(u, j)
-        _transform_strides(u)
+    """u = H u in place, for a length of at least 64."""
+    for j in range(0, u.shape[0], _SMALLEST):
+        _transform64(u, j)
+    _transform_strides(u)
 
 
 @compiled
@@ -449,7 +447,7 @@ def projected_rows(
     """Z[i, first_column:] = scale * (the first `used` entries of every rotation of x).
 
     Rotation b is ... H D_2 H P D_1 H D_0 x with diagonal matrices D_k = diagonals[b, k] and the
-    permutation P = permutations[b], which stands before the second transform.
+    permutation P = permutations[b], (P u)[j] = u[P[j]]. Its size is at least 64.
     """
     n_blocks, n_passes, size = diagonals.shape
     u, v = np.empty(size, X.dtype), np.empty(size, X.dtype)
@@ -467,8 +465,10 @@ def projected_rows(
             _transform(u)
             order, signs = permutations[b], diagonals[b, 1]
             for j in range(size):
-                v[j] = signs[j] * u[order[j]]
-            _transform(v)
+                u[j] *= signs[j]
+            for j in range(0, size, _SMALLEST):
+                _gather64(v, j, u, order)
+            _transform_strides(v)
             for k in range(2, n_passes):
                 signs = diagonals[b, k]
                 for j in range(size):

@@ -132,14 +132,14 @@ def structured(
 def fastfood(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
 ) -> RotatedFrequencies:
-    """S H G P H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
+    """S H P G H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
 
     Rows of one block share G and vary together, which makes the error up to a third larger than
-    that of independent frequencies. So a quarter of the rows of each block is used, which leaves
-    less than a tenth.
+    that of independent frequencies. So three of eight rows of each block are used, which leaves
+    about a tenth.
     """
     size = max(_SHORTEST, padded_length(d))
-    used = size // 4
+    used = 3 * size // 8
     scales = _mixture("fastfood", kernel, n, rng)
     n_blocks = -(-n // used)
     diagonals = np.empty((n_blocks, 2, size))
