@@ -2,17 +2,43 @@
 
 from importlib.metadata import version
 
-from craftmaps.kernels import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
+from craftmaps.kernels import (
+    Cauchy,
+    Composed,
+    DotProduct,
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    Polynomial,
+    VovkInfinite,
+    VovkReal,
+)
 from craftmaps.learn import NormalEquations, OnePassClassifier, OnePassRegressor
-from craftmaps.maps import CraftMap, RandomMaclaurin, TensorSketch
+from craftmaps.maps import (
+    CompositionalMap,
+    CraftMap,
+    FourierFeatures,
+    Nystroem,
+    RandomMaclaurin,
+    TensorSketch,
+)
 
 __version__ = version("craftmaps")
 
 __all__ = [
+    "Cauchy",
+    "Composed",
+    "CompositionalMap",
     "CraftMap",
     "DotProduct",
     "Exponential",
+    "FourierFeatures",
+    "Gaussian",
+    "Laplacian",
+    "Matern",
     "NormalEquations",
+    "Nystroem",
     "OnePassClassifier",
     "OnePassRegressor",
     "Polynomial",

@@ -1,9 +1,6 @@
-"""What is approximated: kernels that know their exact values and their series."""
+"""What is approximated: kernels that know their exact values, and their series or spectra."""
 
-from typing import Any
-
-from sklearn.base import clone
-
+from craftmaps.kernels.composed import Composed
 from craftmaps.kernels.dot_product import (
     DotProduct,
     DotProductKernel,
@@ -12,30 +9,37 @@ from craftmaps.kernels.dot_product import (
     VovkInfinite,
     VovkReal,
 )
-
-_BY_NAME = {"poly": Polynomial, "exp": Exponential}
-
-
-def dot_product_kernel(kernel: Any) -> DotProductKernel:
-    """A checked copy of the kernel that a map's `kernel` parameter names."""
-    if isinstance(kernel, str) and kernel in _BY_NAME:
-        kernel = _BY_NAME[kernel]()
-    if not isinstance(kernel, DotProductKernel):
-        raise ValueError(
-            f"kernel must be a dot-product kernel such as Polynomial(degree=3), or one of "
-            f"{sorted(_BY_NAME)}, got {kernel!r}."
-        )
-    kernel.check()
-    copy: DotProductKernel = clone(kernel)  # a fitted map does not change with its parameters
-    return copy
-
+from craftmaps.kernels.names import (
+    Kernel,
+    any_kernel,
+    dot_product_kernel,
+    shift_invariant_kernel,
+)
+from craftmaps.kernels.shift_invariant import (
+    Cauchy,
+    Gaussian,
+    Laplacian,
+    Matern,
+    ShiftInvariant,
+    ShiftInvariantKernel,
+)
 
 __all__ = [
+    "Cauchy",
+    "Composed",
     "DotProduct",
     "DotProductKernel",
     "Exponential",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Matern",
     "Polynomial",
+    "ShiftInvariant",
+    "ShiftInvariantKernel",
     "VovkInfinite",
     "VovkReal",
+    "any_kernel",
     "dot_product_kernel",
+    "shift_invariant_kernel",
 ]

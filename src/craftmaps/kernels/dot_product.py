@@ -10,8 +10,10 @@ import numpy as np
 from scipy.special import binom, factorial
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.extmath import row_norms
 
+from craftmaps.kernels.checks import check_number, check_rows_pair, same_parameters
+from craftmaps.kernels.pairs import Fill, fill_blocks, of_products
 from craftmaps.kernels.taylor import taylor_coefficients
 
 
@@ -24,15 +26,28 @@ class DotProductKernel(BaseEstimator, ABC):
     """
 
     gamma: float
+    threads = True  # whether blocks of rows may be filled side by side
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
         self.check()
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        Y = X if Y is None else check_array(Y, accept_sparse="csr", dtype=X.dtype)
-        if X.shape[1] != Y.shape[1]:
-            raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: they must agree.")
-        return self.value(safe_sparse_dot(X, Y.T, dense_output=True))
+        X, Y = check_rows_pair(X, Y)
+        out = np.empty((X.shape[0], Y.shape[0]), dtype=X.dtype)
+        fill_blocks(self.against(Y, out.dtype), X, out)
+        return out
+
+    def resolved(self, X: Any) -> Self:
+        """This kernel itself: none of its parameters depends on the rows."""
+        self.check()
+        return self
+
+    def against(self, Y: Any, dtype: np.dtype) -> Fill:
+        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`."""
+        return of_products(Y, self.value, dtype)
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """k(x, x) of each row."""
+        return self.value(row_norms(X, squared=True))
 
     def value(self, t: Any) -> np.ndarray:
         """f(gamma t) for inner products t."""
@@ -86,7 +101,7 @@ class DotProductKernel(BaseEstimator, ABC):
 
     def check(self) -> None:
         """Raise ValueError naming the first parameter that has no meaning."""
-        _check_number(self, "gamma", self.gamma, above=0)
+        check_number(self, "gamma", self.gamma, above=0)
         self._check()
 
     def check_rows(self, X: Any) -> None:
@@ -95,10 +110,7 @@ class DotProductKernel(BaseEstimator, ABC):
             self._check_within(float(row_norms(X, squared=True).max()), "|x|^2")
 
     def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        mine, theirs = self.get_params(), other.get_params()
-        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        return same_parameters(self, other)
 
     def __hash__(self) -> int:
         return hash(type(self))
@@ -149,11 +161,11 @@ class Polynomial(DotProductKernel):
         return self.degree
 
     def _check(self) -> None:
-        _check_number(self, "degree", self.degree, least=1, kind=Integral)
-        _check_number(self, "coef0", self.coef0, least=0)
+        check_number(self, "degree", self.degree, least=1, kind=Integral)
+        check_number(self, "coef0", self.coef0, least=0)
 
     def _value(self, t: np.ndarray) -> np.ndarray:
-        return (t + float(self.coef0)) ** int(self.degree)
+        return _power(t + float(self.coef0), int(self.degree))
 
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         rest = np.maximum(self.degree - degrees, 0)
@@ -201,7 +213,7 @@ class VovkReal(DotProductKernel):
         return self.p - 1
 
     def _check(self) -> None:
-        _check_number(self, "p", self.p, least=1, kind=Integral)
+        check_number(self, "p", self.p, least=1, kind=Integral)
 
     def _value(self, t: np.ndarray) -> np.ndarray:
         ones = np.ones(self.p, t.dtype)
@@ -311,23 +323,12 @@ class DotProduct(DotProductKernel):
         return kernel
 
 
-def _check_number(
-    kernel: DotProductKernel,
-    name: str,
-    value: Any,
-    *,
-    above: float | None = None,
-    least: float | None = None,
-    kind: type = Real,
-) -> None:
-    limit = f"above {above}" if above is not None else f"at least {least}"
-    noun = "an integer" if kind is Integral else "a finite number"
-    good = isinstance(value, kind) and not isinstance(value, bool)
-    good = good and math.isfinite(value)
-    if good and above is not None:
-        good = value > above
-    if good and least is not None:
-        good = value >= least
-    if not good:
-        owner = type(kernel).__name__
-        raise ValueError(f"{owner}: {name} must be {noun} {limit}, got {value!r}.")
+def _power(t: np.ndarray, exponent: int) -> np.ndarray:
+    """t^exponent by squaring, which takes a few multiplications where `**` takes a logarithm."""
+    power = None
+    while exponent:
+        if exponent & 1:
+            power = t if power is None else power * t
+        exponent >>= 1
+        t = t * t if exponent else t
+    return np.ones_like(t) if power is None else power

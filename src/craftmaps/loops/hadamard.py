@@ -419,3 +419,60 @@ def pooled_rows(
             for k in range(first[f], first[f + 1]):
                 product *= pool[factor[k]]
             z[column[f]] = product
+
+
+# ---------------------------------------------------------------------------
+# Frequencies that are products of diagonals and Hadamard matrices.
+# ---------------------------------------------------------------------------
+
+
+@compiled
+def _transform(u: np.ndarray) -> None:
+    """u = H u in place, for a length of at least 64."""
+    for j in range(0, u.shape[0], _SMALLEST):
+        _transform64(u, j)
+    _transform_strides(u)
+
+
+@compiled
+def projected_rows(
+    X: np.ndarray,
+    diagonals: np.ndarray,
+    permutations: np.ndarray,
+    scale: np.ndarray,
+    used: int,
+    first_column: int,
+    Z: np.ndarray,
+) -> None:
+    """Z[i, first_column:] = scale * (the first `used` entries of every rotation of x).
+
+    Rotation b is ... H D_2 H P D_1 H D_0 x with diagonal matrices D_k = diagonals[b, k] and the
+    permutation P = permutations[b], (P u)[j] = u[P[j]]. Its size is at least 64.
+    """
+    n_blocks, n_passes, size = diagonals.shape
+    u, v = np.empty(size, X.dtype), np.empty(size, X.dtype)
+    for i in range(X.shape[0]):
+        x, z = X[i], Z[i, first_column:]
+        d = x.shape[0]
+        for b in range(n_blocks):
+            start = b * used
+            stop = min(start + used, z.shape[0])
+            signs = diagonals[b, 0]
+            for j in range(d):
+                u[j] = signs[j] * x[j]
+            for j in range(d, size):
+                u[j] = 0
+            _transform(u)
+            order, signs = permutations[b], diagonals[b, 1]
+            for j in range(size):
+                u[j] *= signs[j]
+            for j in range(0, size, _SMALLEST):
+                _gather64(v, j, u, order)
+            _transform_strides(v)
+            for k in range(2, n_passes):
+                signs = diagonals[b, k]
+                for j in range(size):
+                    v[j] *= signs[j]
+                _transform(v)
+            for j in range(stop - start):
+                z[start + j] = scale[start + j] * v[j]

@@ -1,7 +1,17 @@
 """Rows in, features out: one algorithm per file."""
 
+from craftmaps.maps.compositional import CompositionalMap
 from craftmaps.maps.craft import CraftMap
+from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.maclaurin import RandomMaclaurin
+from craftmaps.maps.nystroem import Nystroem
 from craftmaps.maps.tensor_sketch import TensorSketch
 
-__all__ = ["CraftMap", "RandomMaclaurin", "TensorSketch"]
+__all__ = [
+    "CompositionalMap",
+    "CraftMap",
+    "FourierFeatures",
+    "Nystroem",
+    "RandomMaclaurin",
+    "TensorSketch",
+]

@@ -16,7 +16,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """A transformer whose inner products of outputs approximate a kernel.
 
     A map defines `_draw(X, rng)`, which draws what it needs for rows like X, and `_fill(X, out)`,
-    which writes the features of valid rows into a C-ordered buffer.
+    which writes the features of valid rows into a C-ordered buffer. `_draw` may set
+    `_n_features_out` where the number of columns is not `n_components`.
     """
 
     n_components: int
@@ -39,8 +40,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise ValueError(
                 f"n_components must be an integer of at least 1, got {self.n_components!r}."
             )
-        self._draw(X, generator(self.random_state))
         self._n_features_out = int(self.n_components)
+        self._draw(X, generator(self.random_state))
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -1,0 +1,146 @@
+"""Functions of all pairs of rows: one set of rows is prepared, then meets blocks of others.
+
+Each function here returns a `Fill`: fill(X, out) writes the kernel of the rows of X and the
+prepared ones into `out`, on the thread that calls it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from craftmaps.loops import distances
+from craftmaps.loops.rows import dense_block, for_each_product_block
+
+Fill = Callable[[Any, np.ndarray], None]
+_EQUAL = 32 * float(np.finfo(np.float64).eps)
+_ROUNDING = 1e-5  # error of a float32 kernel value above which float64 is used
+
+
+def fill_blocks(fill: Fill, X: Any, out: np.ndarray, threads: bool = True) -> None:
+    """Apply `fill` to all rows, block by block."""
+
+    def task(start: int, stop: int) -> None:
+        fill(X[start:stop], out[start:stop])
+
+    row_bytes = out.itemsize * (X.shape[1] + out.shape[1])
+    for_each_product_block(task, X.shape[0], row_bytes, threads)
+
+
+def gaussian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
+    """exp(-gamma |x - y|^2), by one matrix product and one pass over its result.
+
+    The product of rows far from the origin would lose the digits in which they differ. So the mean
+    of Y is subtracted first, and float32 is given up for the product where it still loses too many.
+    """
+    others = _Centred(Y, dtype)
+    rounding = gamma * float(others.norms.max(initial=0)) * float(np.finfo(dtype).eps)
+    if dtype == np.float32 and (rounding > _ROUNDING or sparse.issparse(Y)):
+        others = _Centred(Y, np.dtype(np.float64))
+    loop = distances.gaussian32 if others.dtype == np.float32 else distances.gaussian64
+    factor = others.dtype.type(gamma)
+
+    def fill(X: Any, out: np.ndarray) -> None:
+        products, norms = others.products(X, out)
+        loop(products, norms, others.norms, factor)
+        if products is not out:
+            out[:] = products
+
+    return fill
+
+
+def radial(Y: Any, function: Callable[[np.ndarray], np.ndarray]) -> Fill:
+    """function(|x - y|). In float64, whose rounding a square root turns into that of float32."""
+    others = _Centred(Y, np.dtype(np.float64))
+
+    def fill(X: Any, out: np.ndarray) -> None:
+        products, norms = others.products(X, out)
+        sums = norms[:, None] + others.norms
+        squared = sums - 2 * products
+        squared[squared <= _EQUAL * sums] = 0  # rounding: these rows are the same
+        out[:] = function(np.sqrt(squared))
+
+    return fill
+
+
+def laplacian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
+    """exp(-gamma |x - y|_1)."""
+    columns = np.ascontiguousarray(gamma * dense_block(Y, 0, Y.shape[0], dtype).T, dtype=dtype)
+
+    def fill(X: Any, out: np.ndarray) -> None:
+        rows = dense_block(X, 0, X.shape[0], dtype) * dtype.type(gamma)
+        distances.absolute_differences(rows, columns, out)
+        np.exp(-out, out=out)
+
+    return fill
+
+
+def cauchy(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
+    """prod_i 1 / (1 + gamma^2 (x_i - y_i)^2)."""
+    columns = np.ascontiguousarray(gamma * dense_block(Y, 0, Y.shape[0], dtype).T, dtype=dtype)
+
+    def fill(X: Any, out: np.ndarray) -> None:
+        rows = dense_block(X, 0, X.shape[0], dtype) * dtype.type(gamma)
+        distances.cauchy_products(rows, columns, out)
+
+    return fill
+
+
+def of_differences(Y: Any, function: Callable[[np.ndarray], Any]) -> Fill:
+    """function(x - y), for a function of an array of differences."""
+    others = dense_block(Y, 0, Y.shape[0], np.float64)
+    step = max(1, (1 << 21) // max(1, others.size))
+
+    def fill(X: Any, out: np.ndarray) -> None:
+        for start in range(0, X.shape[0], step):
+            block = dense_block(X, start, start + step, np.float64)
+            values = np.asarray(function(block[:, None] - others))
+            if values.shape != (len(block), len(others)):
+                raise ValueError(
+                    f"ShiftInvariant: value must return one number per difference, that is shape "
+                    f"{(len(block), len(others))} here, got {values.shape}."
+                )
+            out[start : start + step] = values
+
+    return fill
+
+
+def of_products(Y: Any, function: Callable[[np.ndarray], np.ndarray], dtype: np.dtype) -> Fill:
+    """function(<x, y>)."""
+    others = Y.astype(dtype, copy=False)
+
+    def fill(X: Any, out: np.ndarray) -> None:
+        out[:] = function(_products(X.astype(dtype, copy=False), others, out))
+
+    return fill
+
+
+class _Centred:
+    """Rows Y less their mean (sparse ones stay as they are), with squared norms."""
+
+    def __init__(self, Y: Any, dtype: np.dtype) -> None:
+        self.dtype = dtype
+        self.mean = None if sparse.issparse(Y) else Y.mean(axis=0, dtype=np.float64).astype(dtype)
+        self.rows = self._moved(Y)
+        self.norms = row_norms(self.rows, squared=True)
+
+    def products(self, X: Any, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """<x, y> of centred rows, in `out` if that is possible, and |x|^2."""
+        moved = self._moved(X)
+        return _products(moved, self.rows, out), row_norms(moved, squared=True)
+
+    def _moved(self, rows: Any) -> Any:
+        if self.mean is None:
+            return rows.astype(self.dtype, copy=False)
+        if sparse.issparse(rows):
+            rows = rows.toarray()
+        return rows.astype(self.dtype, copy=False) - self.mean
+
+
+def _products(X: Any, Y: Any, out: np.ndarray) -> np.ndarray:
+    """X Y', in `out` where that is possible."""
+    if sparse.issparse(X) or sparse.issparse(Y) or X.dtype != out.dtype:
+        return np.asarray(safe_sparse_dot(X, Y.T, dense_output=True))
+    return np.matmul(X, Y.T, out=out)

@@ -1,0 +1,393 @@
+"""Shift-invariant kernels k(x, y) = E cos<w, x - y>, known by the law of their frequencies w.
+
+By Bochner's theorem these are all continuous kernels of x - y with k(x, x) = 1. Gamma is the
+inverse of a length, k(x, y) = f(gamma (x - y)), in all but `Gaussian`, which follows scikit-learn.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from scipy import special, stats
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_array
+
+from craftmaps.kernels import pairs
+from craftmaps.kernels.bandwidth import median_distance, variance
+from craftmaps.kernels.checks import check_number, check_rows_pair, same_parameters
+
+_LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by less than 1 %
+
+
+class ShiftInvariantKernel(BaseEstimator, ABC):
+    """A kernel of x - y with k(x, x) = 1 that can draw its frequencies.
+
+    A kernel defines `_draw` and `_against`; where they exist also `_quantiles`, frequencies from
+    uniform numbers, and `_mixture`, the scales s of a spectrum w = s g with normal g.
+    """
+
+    gamma: float | str
+    threads = True  # whether blocks of rows may be filled side by side
+
+    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+        """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
+        self.check()
+        rows, others = check_rows_pair(X, Y)
+        if Y is not None and isinstance(self.gamma, str):
+            raise ValueError(
+                f"{self!r} has a gamma that depends on the rows, and here are two sets of them; "
+                f"use kernel.resolved(X), whose gamma is a number."
+            )
+        out = np.empty((rows.shape[0], others.shape[0]), dtype=rows.dtype)
+        kernel = self.resolved(rows)
+        pairs.fill_blocks(kernel.against(others, out.dtype), rows, out, kernel.threads)
+        if Y is None:
+            np.fill_diagonal(out, 1.0)
+        return out
+
+    def resolved(self, X: Any) -> Self:
+        """A copy of this kernel whose gamma is a number, computed from X where it is a name."""
+        self.check()
+        kernel: Self = clone(self)
+        if isinstance(self.gamma, str):
+            X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            kernel.set_params(gamma=self._bandwidth(X))
+        return kernel
+
+    def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`.
+
+        gamma must be a number.
+        """
+        return self._against(Y, dtype)
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """k(x, x) of each row."""
+        return np.ones(X.shape[0])
+
+    def frequencies(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        """n independent frequencies in d dimensions; gamma must be a number."""
+        return float(self.gamma) * self._draw(n, d, rng)
+
+    def n_uniform(self, d: int) -> int | None:
+        """How many uniform numbers `quantiles` makes a frequency of; None if it cannot."""
+        return None
+
+    def quantiles(self, points: np.ndarray) -> np.ndarray:
+        """Frequencies from points of the open unit cube, one per row, by inverse distributions."""
+        return float(self.gamma) * self._quantiles(points)
+
+    def mixture(self, n: int, rng: np.random.Generator) -> np.ndarray | None:
+        """n draws of s, if frequencies are distributed as s g with standard normal g, else None."""
+        scales = self._mixture(n, rng)
+        return None if scales is None else float(self.gamma) * scales
+
+    def lengths(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray | None:
+        """n draws of |w|, if the law of w in d dimensions is rotation invariant, else None."""
+        scales = self.mixture(n, rng)
+        return None if scales is None else scales * np.sqrt(rng.chisquare(d, n))
+
+    def check(self) -> None:
+        """Raise ValueError naming the first parameter that has no meaning."""
+        if isinstance(self.gamma, str):
+            if self.gamma not in ("scale", "median"):
+                raise ValueError(
+                    f"{type(self).__name__}: gamma must be a number above 0, 'scale' or 'median', "
+                    f"got {self.gamma!r}."
+                )
+        else:
+            check_number(self, "gamma", self.gamma, above=0)
+        self._check()
+
+    def __eq__(self, other: object) -> bool:
+        return same_parameters(self, other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def _bandwidth(self, X: Any) -> float:
+        if self.gamma == "scale":
+            return 1 / float(np.sqrt(X.shape[1] * variance(X)))
+        return 1 / median_distance(X, "euclidean")
+
+    @abstractmethod
+    def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        """n frequencies for gamma = 1."""
+
+    @abstractmethod
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        """A function that writes the kernel of rows X and Y into a buffer."""
+
+    def _quantiles(self, points: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _mixture(self, n: int, rng: np.random.Generator) -> np.ndarray | None:
+        return None
+
+    def _check(self) -> None:
+        """Raise ValueError for a parameter other than gamma that has no meaning."""
+
+
+class Gaussian(ShiftInvariantKernel):
+    """exp(-gamma |x - y|^2); frequencies are normal, w ~ N(0, 2 gamma I).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "median", default="scale"
+        "scale" is 1 / (n_features * X.var()), as in scikit-learn's SVC; "median" is 1 / (2 m^2),
+        m the median distance of rows of a sample. Both are computed from the rows given to `fit`
+        of a map, or to the kernel itself.
+
+    Examples
+    --------
+    >>> from craftmaps import Gaussian
+    >>> Gaussian(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(4).tolist()
+    [[0.3679]]
+    >>> Gaussian(gamma="median").resolved([[0.0], [2.0]]).gamma
+    0.125
+    """
+
+    def __init__(self, gamma: float | str = "scale") -> None:
+        self.gamma = gamma
+
+    def frequencies(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        return self._scale() * self._draw(n, d, rng)
+
+    def n_uniform(self, d: int) -> int | None:
+        return d
+
+    def quantiles(self, points: np.ndarray) -> np.ndarray:
+        return self._scale() * self._quantiles(points)
+
+    def mixture(self, n: int, rng: np.random.Generator) -> np.ndarray | None:
+        return np.full(n, self._scale())
+
+    def _scale(self) -> float:
+        return float(np.sqrt(2 * float(self.gamma)))
+
+    def _bandwidth(self, X: Any) -> float:
+        inverse_length = super()._bandwidth(X)
+        return inverse_length**2 if self.gamma == "scale" else inverse_length**2 / 2
+
+    def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.standard_normal((n, d))
+
+    def _quantiles(self, points: np.ndarray) -> np.ndarray:
+        return np.asarray(special.ndtri(points))
+
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.gaussian(Y, float(self.gamma), dtype)
+
+
+class Laplacian(ShiftInvariantKernel):
+    """exp(-gamma |x - y|_1); frequencies have independent Cauchy entries of scale gamma.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "median", default="scale"
+        "scale" is 1 / (n_features * X.std()), "median" is 1 / m, m the median of |x - y|_1 for
+        rows of a sample.
+
+    Examples
+    --------
+    >>> from craftmaps import Laplacian
+    >>> Laplacian(gamma=0.5)([[0.0, 0.0]], [[1.0, -1.0]]).round(4).tolist()
+    [[0.3679]]
+    """
+
+    def __init__(self, gamma: float | str = "scale") -> None:
+        self.gamma = gamma
+
+    def n_uniform(self, d: int) -> int | None:
+        return d
+
+    def _bandwidth(self, X: Any) -> float:
+        if self.gamma == "scale":
+            return float(1 / (X.shape[1] * np.sqrt(variance(X))))
+        return 1 / median_distance(X, "manhattan")
+
+    def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.standard_cauchy((n, d))
+
+    def _quantiles(self, points: np.ndarray) -> np.ndarray:
+        return np.tan(np.pi * (points - 0.5))
+
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.laplacian(Y, float(self.gamma), dtype)
+
+
+class Cauchy(ShiftInvariantKernel):
+    """prod_i 1 / (1 + gamma^2 (x_i - y_i)^2); frequencies have Laplace entries of scale gamma.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "median", default="scale"
+        "scale" is 1 / sqrt(n_features * X.var()), "median" is 1 / m, m the median distance of rows
+        of a sample.
+
+    Examples
+    --------
+    >>> from craftmaps import Cauchy
+    >>> Cauchy(gamma=0.5)([[0.0, 0.0]], [[2.0, 2.0]]).tolist()
+    [[0.25]]
+    """
+
+    def __init__(self, gamma: float | str = "scale") -> None:
+        self.gamma = gamma
+
+    def n_uniform(self, d: int) -> int | None:
+        return d
+
+    def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.laplace(size=(n, d))
+
+    def _quantiles(self, points: np.ndarray) -> np.ndarray:
+        return np.asarray(stats.laplace.ppf(points))
+
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.cauchy(Y, float(self.gamma), dtype)
+
+
+class Matern(ShiftInvariantKernel):
+    """2^(1-nu) / Gamma(nu) s^nu K_nu(s) with s = sqrt(2 nu) gamma |x - y|.
+
+    Frequencies have a multivariate t law with 2 nu degrees of freedom and scale gamma: normal
+    ones, divided by the square root of a chi-squared number over 2 nu. nu = 0.5 is
+    exp(-gamma |x - y|); as nu grows, it approaches exp(-gamma^2 |x - y|^2 / 2).
+
+    Parameters
+    ----------
+    nu : float, default=1.5
+        Smoothness, above 0 and at most 50.
+    gamma : float, "scale" or "median", default="scale"
+        "scale" is 1 / sqrt(n_features * X.var()), "median" is 1 / m, m the median distance of rows
+        of a sample.
+
+    Examples
+    --------
+    >>> from craftmaps import Matern
+    >>> Matern(nu=0.5, gamma=0.5)([[0.0, 0.0]], [[0.0, 2.0]]).round(4).tolist()
+    [[0.3679]]
+    """
+
+    def __init__(self, nu: float = 1.5, gamma: float | str = "scale") -> None:
+        self.nu = nu
+        self.gamma = gamma
+
+    def n_uniform(self, d: int) -> int | None:
+        return d + 1
+
+    def _check(self) -> None:
+        check_number(self, "nu", self.nu, above=0)
+        if self.nu > _LARGEST_NU:
+            raise ValueError(
+                f"Matern: nu must be at most {_LARGEST_NU:g}, got {self.nu!r}; beyond, use "
+                f"Gaussian(gamma**2 / 2), which is its limit."
+            )
+
+    def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        scales = self._mixture(n, rng)[:, None]
+        return np.asarray(scales * rng.standard_normal((n, d)))
+
+    def _mixture(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, n)))
+
+    def _quantiles(self, points: np.ndarray) -> np.ndarray:
+        chi_squared = 2 * special.gammaincinv(self.nu, points[:, -1:])
+        normal: np.ndarray = special.ndtri(points[:, :-1])
+        return np.asarray(normal * np.sqrt(2 * self.nu / chi_squared))
+
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        return pairs.radial(Y, self._value)
+
+    def _value(self, distance: np.ndarray) -> np.ndarray:
+        s = np.sqrt(2 * self.nu) * float(self.gamma) * distance
+        if self.nu == 0.5:
+            return np.asarray(np.exp(-s))
+        if self.nu == 1.5:
+            return np.asarray((1 + s) * np.exp(-s))
+        if self.nu == 2.5:
+            return np.asarray((1 + s + s * s / 3) * np.exp(-s))
+        # K_nu(s) overflows as s goes to 0; where it would, k is 1 to all digits.
+        log_gamma = special.gammaln(self.nu)
+        smallest = np.exp(max(-690.0, np.log(2) + (log_gamma - 650) / self.nu))
+        s = np.maximum(s, smallest)
+        logarithm = self.nu * np.log(s / 2) - s - log_gamma
+        return np.asarray(np.minimum(1.0, 2 * np.exp(logarithm) * special.kve(self.nu, s)))
+
+
+class ShiftInvariant(ShiftInvariantKernel):
+    """A kernel of your own, E cos<w, gamma (x - y)>, given by a function that draws w.
+
+    Parameters
+    ----------
+    draw : callable
+        `draw(n, d, rng)` returns n independent frequencies in d dimensions as an array of shape
+        (n, d); rng is a `numpy.random.Generator`.
+    value : callable or None, default=None
+        `value(differences)` returns k for an array of differences, the last axis of which is d.
+        Without it the map works, but exact Gram matrices do not.
+    isotropic : bool, default=False
+        Whether the law of w is the same in all directions; it may then be drawn orthogonally.
+    gamma : float, "scale" or "median", default=1.0
+        As for `Cauchy`.
+
+    Examples
+    --------
+    The product of sin(d_i) / d_i, whose frequencies are uniform on a cube:
+
+    >>> import numpy as np
+    >>> from craftmaps import FourierFeatures
+    >>> from craftmaps.kernels import ShiftInvariant
+    >>> kernel = ShiftInvariant(
+    ...     lambda n, d, rng: rng.uniform(-1, 1, (n, d)),
+    ...     value=lambda differences: np.sinc(differences / np.pi).prod(axis=-1),
+    ... )
+    >>> X = np.random.default_rng(0).random((10, 3))
+    >>> Z = FourierFeatures(kernel, n_components=4096, random_state=0).fit_transform(X)
+    >>> bool(np.abs(Z @ Z.T - kernel(X)).max() < 0.05)
+    True
+    """
+
+    threads = False
+
+    def __init__(
+        self,
+        draw: Callable[[int, int, np.random.Generator], Any],
+        value: Callable[[np.ndarray], Any] | None = None,
+        isotropic: bool = False,
+        gamma: float | str = 1.0,
+    ) -> None:
+        self.draw = draw
+        self.value = value
+        self.isotropic = isotropic
+        self.gamma = gamma
+
+    def lengths(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray | None:
+        if not self.isotropic:
+            return None
+        return np.asarray(np.linalg.norm(self.frequencies(n, d, rng), axis=1))
+
+    def _check(self) -> None:
+        for name, needed in (("draw", True), ("value", False)):
+            given = getattr(self, name)
+            if not callable(given) and (needed or given is not None):
+                raise ValueError(f"ShiftInvariant: {name} must be a function, got {given!r}.")
+
+    def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+        drawn = np.asarray(self.draw(n, d, rng), dtype=float)
+        if drawn.shape != (n, d) or not np.isfinite(drawn).all():
+            raise ValueError(
+                f"ShiftInvariant: draw({n}, {d}, rng) must return finite numbers of shape "
+                f"({n}, {d}), got shape {drawn.shape}."
+            )
+        return drawn
+
+    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+        if self.value is None:
+            raise ValueError(
+                "ShiftInvariant has no exact values, because it was given no `value` function."
+            )
+        value, gamma = self.value, float(self.gamma)
+        return pairs.of_differences(Y, lambda differences: value(gamma * differences))

@@ -1,0 +1,97 @@
+"""Kernels of all pairs of rows, without temporary matrices."""
+
+import numpy as np
+
+from craftmaps.loops.compiled import compiled
+
+_TILE = 128  # columns that are accumulated at a time, in the first-level cache
+_ROUND64, _ROUND32 = 6755399441055744.0, 12582912.0  # 1.5 * 2^52, 1.5 * 2^23: adding them rounds
+
+
+@compiled
+def _exp64(x: float) -> float:
+    """exp(x) for x <= 0, of plain arithmetic that the compiler can vectorise."""
+    shifted = x * 1.4426950408889634 + _ROUND64
+    k = shifted - _ROUND64
+    r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10
+    r2 = r * r
+    low = (1.0 + r) + r2 * (0.5 + r * 0.16666666666666666)
+    mid = (0.041666666666666664 + r * 0.008333333333333333) + r2 * (
+        0.001388888888888889 + r * 1.984126984126984e-4
+    )
+    high = (2.48015873015873e-5 + r * 2.7557319223985893e-6) + r2 * (
+        2.755731922398589e-7 + r * 2.505210838544172e-8
+    )
+    r4 = r2 * r2
+    value = low + r4 * (mid + r4 * (high + r4 * 2.08767569878681e-9))
+    power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
+    return value * power if x > -708.0 else 0.0
+
+
+@compiled
+def _exp32(x: np.float32) -> np.float32:
+    """The same for float32."""
+    shifted = x * np.float32(1.4426950408889634) + np.float32(_ROUND32)
+    k = shifted - np.float32(_ROUND32)
+    r = (x - k * np.float32(0.693359375)) - k * np.float32(-2.12194440e-4)
+    value = np.float32(1.9875691500e-4)
+    value = value * r + np.float32(1.3981999507e-3)
+    value = value * r + np.float32(8.3334519073e-3)
+    value = value * r + np.float32(4.1665795894e-2)
+    value = value * r + np.float32(1.6666665459e-1)
+    value = value * r + np.float32(5.0000001201e-1)
+    value = value * r * r + r + np.float32(1)
+    power = np.int32((np.float32(shifted).view(np.int32) + 127) << 23).view(np.float32)
+    return value * power if x > np.float32(-87.0) else np.float32(0)
+
+
+@compiled
+def gaussian64(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: float) -> None:
+    """G[i, j] = exp(-gamma max(0, xx[i] + yy[j] - 2 G[i, j])), where G held inner products."""
+    for i in range(G.shape[0]):
+        row = G[i]
+        for j in range(row.shape[0]):
+            squared = (xx[i] + yy[j]) - 2.0 * row[j]
+            row[j] = _exp64(-gamma * (squared if squared > 0.0 else 0.0))
+
+
+@compiled
+def gaussian32(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: np.float32) -> None:
+    """The same for float32."""
+    for i in range(G.shape[0]):
+        row = G[i]
+        for j in range(row.shape[0]):
+            squared = (xx[i] + yy[j]) - np.float32(2) * row[j]
+            squared = squared if squared > np.float32(0) else np.float32(0)
+            row[j] = _exp32(-gamma * squared)
+
+
+@compiled
+def absolute_differences(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """out[i, j] = sum_k |X[i, k] - columns[k, j]|; `columns` is the other matrix, transposed."""
+    for start in range(0, columns.shape[1], _TILE):
+        stop = min(start + _TILE, columns.shape[1])
+        for i in range(X.shape[0]):
+            total = out[i, start:stop]
+            total[:] = 0
+            for k in range(X.shape[1]):
+                x, y = X[i, k], columns[k, start:stop]
+                for j in range(stop - start):
+                    total[j] += abs(x - y[j])
+
+
+@compiled
+def cauchy_products(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """out[i, j] = prod_k 1 / (1 + (X[i, k] - columns[k, j])^2)."""
+    one = X.dtype.type(1)
+    for start in range(0, columns.shape[1], _TILE):
+        stop = min(start + _TILE, columns.shape[1])
+        for i in range(X.shape[0]):
+            product = out[i, start:stop]
+            product[:] = 1
+            for k in range(X.shape[1]):
+                x, y = X[i, k], columns[k, start:stop]
+                for j in range(stop - start):
+                    product[j] *= one + (x - y[j]) * (x - y[j])
+            for j in range(stop - start):
+                product[j] = one / product[j]

@@ -1,0 +1,127 @@
+"""Fourier features for shift-invariant kernels."""
+
+from typing import Any
+
+import numpy as np
+
+from craftmaps.kernels import ShiftInvariantKernel, shift_invariant_kernel
+from craftmaps.loops.fourier import cos_sin32, cos_sin64
+from craftmaps.maps import frequencies
+from craftmaps.maps.base import FeatureMap, check_choice
+
+_SAMPLINGS = ("iid", "orthogonal", "structured", "qmc", "fastfood")
+
+
+class FourierFeatures(FeatureMap):
+    """Fourier features: z(x) = (cos<w_j, x>, sin<w_j, x>) / sqrt(m) estimates k(x - y).
+
+    The m frequencies w_j follow the spectrum of the kernel, of which k is the mean of
+    cos<w, x - y>. Each of them takes a pair of columns, so that <z(x), z(x)> = k(x, x) = 1 exactly.
+
+    Parameters
+    ----------
+    kernel : ShiftInvariantKernel, "rbf", "laplacian" or "cauchy", default="rbf"
+        The kernel: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, or `craftmaps.kernels
+        .ShiftInvariant` with a spectrum of your own. A gamma of "scale" or "median" is computed
+        from the rows given to `fit`.
+    n_components : int, default=1024
+        Number of output columns, two per frequency. The last column of an odd number is
+        sqrt(2) cos(<w, x> + b) with a random phase b, which estimates the kernel too, but not
+        k(x, x) = 1 exactly.
+    sampling : {"iid", "orthogonal", "structured", "qmc", "fastfood"}, default="iid"
+        How frequencies are drawn, and for which kernels:
+
+        - "iid": independently. Unbiased for every kernel.
+        - "orthogonal": in orthogonal blocks. Unbiased for Gaussian, Matern and your own isotropic
+          kernels; lower error than "iid", least for wide kernels.
+        - "structured": in orthogonal blocks made by three signed Hadamard transforms, at a cost of
+          O(n_components log d) per row and without a matrix. For Gaussian and Matern. Directions
+          are not exactly uniform, which biases the estimate by less than 0.002 (measured).
+        - "qmc": by a scrambled low-discrepancy sequence. Unbiased for Gaussian, Laplacian, Cauchy
+          and Matern; lower error than "iid", best for few columns.
+        - "fastfood": by two Hadamard transforms and a normal diagonal matrix (Le et al.). Unbiased
+          for Gaussian and Matern; nearly as fast as "structured", error up to 12 % above "iid".
+
+        Other kernels are refused.
+    sequence : {"sobol", "halton"}, default="sobol"
+        The sequence of "qmc". Beyond 21,201 columns, groups of columns have a Sobol sequence each;
+        "halton" is limited to 1,000.
+    random_state : int, RandomState instance, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : ShiftInvariantKernel
+        The kernel that is approximated, its gamma a number.
+
+    See Also
+    --------
+    Nystroem : features from the kernel of landmark rows; lower error for equal size, slower.
+    RandomMaclaurin : the same for dot-product kernels.
+
+    References
+    ----------
+    A. Rahimi and B. Recht, "Random Features for Large-Scale Kernel Machines", NIPS 2007.
+    Q. Le, T. Sarlos and A. Smola, "Fastfood: Computing Hilbert Space Expansions in Loglinear Time",
+    ICML 2013.
+    F. Yu, A. Suresh, K. Choromanski, D. Holtmann-Rice and S. Kumar, "Orthogonal Random Features",
+    NIPS 2016.
+    J. Yang, V. Sindhwani, H. Avron and M. Mahoney, "Quasi-Monte Carlo Feature Maps for
+    Shift-Invariant Kernels", ICML 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import FourierFeatures, Gaussian
+    >>> X = np.random.default_rng(0).random((100, 20))
+    >>> kernel = Gaussian(gamma=0.3)
+    >>> feature_map = FourierFeatures(kernel, 2048, sampling="orthogonal", random_state=0)
+    >>> Z = feature_map.fit_transform(X)
+    >>> bool(np.abs(Z @ Z.T - kernel(X)).max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: ShiftInvariantKernel | str = "rbf",
+        n_components: int = 1024,
+        *,
+        sampling: str = "iid",
+        sequence: str = "sobol",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.sampling = sampling
+        self.sequence = sequence
+        self.random_state = random_state
+
+    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+        check_choice("sampling", self.sampling, _SAMPLINGS)
+        check_choice("sequence", self.sequence, ("sobol", "halton"))
+        self.kernel_ = shift_invariant_kernel(self.kernel).resolved(X)
+        n, d = -(-self.n_components // 2), X.shape[1]
+        self._frequencies: frequencies.MatrixFrequencies | frequencies.RotatedFrequencies
+        if self.sampling == "iid":
+            self._frequencies = frequencies.iid(self.kernel_, n, d, rng)
+        elif self.sampling == "orthogonal":
+            self._frequencies = frequencies.orthogonal(self.kernel_, n, d, rng)
+        elif self.sampling == "qmc":
+            self._frequencies = frequencies.quasi_random(self.kernel_, n, d, self.sequence, rng)
+        elif self.sampling == "structured":
+            self._frequencies = frequencies.structured(self.kernel_, n, d, rng)
+        else:
+            self._frequencies = frequencies.fastfood(self.kernel_, n, d, rng)
+        self._phase = float(rng.uniform(0, 2 * np.pi))
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        pairs, odd = divmod(out.shape[1], 2)
+        scale = out.dtype.type(1 / np.sqrt(pairs + odd))
+        loop = cos_sin32 if out.dtype == np.float32 else cos_sin64
+
+        def finish(block: np.ndarray) -> None:
+            if odd:
+                block[:, -1] = np.sqrt(2) * scale * np.cos(block[:, -1] + self._phase)
+            loop(block, pairs, scale)
+
+        # The projections are written where the sines will be.
+        self._frequencies.project(X, out, pairs, finish)

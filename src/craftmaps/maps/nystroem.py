@@ -1,0 +1,248 @@
+"""Nyström features for any kernel, from landmark rows."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from craftmaps.kernels import Kernel, any_kernel
+from craftmaps.kernels.pairs import Fill
+from craftmaps.loops.rows import for_each_product_block
+from craftmaps.maps import landmarks as choose
+from craftmaps.maps.base import FeatureMap
+
+_CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
+
+
+class Nystroem(FeatureMap):
+    """Nyström features: z(x) = K_LL^(-1/2) k(x, L), where L are landmark rows.
+
+    <z(x), z(y)> = k(x, L) K_LL^+ k(L, y) is the kernel itself wherever x or y is a landmark, and
+    falls short of it elsewhere: the approximation is deterministic given L, and K - <z, z> is
+    positive semi-definite.
+
+    Parameters
+    ----------
+    kernel : kernel, str or callable, default="rbf"
+        A kernel of this library or one of its names "rbf", "laplacian", "cauchy", "poly" and
+        "exp"; the name of another kernel of scikit-learn; a function k(X, Y) of two matrices that
+        returns their Gram matrix; or "precomputed", for which `fit` takes the Gram matrix of the
+        training rows and `transform` the kernel between new rows and all training rows.
+    n_components : int, default=1024
+        Number of landmarks and of output columns. If there are fewer rows, all of them are used.
+    landmarks : {"uniform", "kmeans", "rpcholesky", "leverage"} or array, default="uniform"
+        How landmarks are chosen from the rows given to `fit`:
+
+        - "uniform": each row is as likely as any other.
+        - "kmeans": the centres of k-means clusters.
+        - "rpcholesky": randomly pivoted Cholesky, which takes rows that those before it do not
+          explain. Costs less than two transformations of all rows.
+        - "leverage": recursive ridge leverage scores.
+        - an array of shape (n_landmarks, n_features): rows of your own; with
+          kernel="precomputed", the indices of training rows. `n_components` is then not used.
+    unit_norm : bool, default=False
+        Scale the centres of "kmeans" to length 1, for data of which all rows have length 1.
+    whiten : bool, default=True
+        If False, the output is k(x, L) itself, which saves a matrix product per row. A ridge
+        learner then gets the same predictions with the penalty alpha b' K_LL b, where K_LL is
+        returned by `penalty`.
+    kernel_params : dict or None, default=None
+        Keyword arguments of a kernel of scikit-learn or of a function.
+    random_state : int, RandomState instance, Generator or None, default=None
+
+    Attributes
+    ----------
+    kernel_ : kernel or "precomputed"
+        The kernel, its gamma a number.
+    landmarks_ : {ndarray, sparse matrix} of shape (n_landmarks, n_features)
+        The landmarks; with kernel="precomputed" their indices.
+    rank_ : int
+        The numerical rank of K_LL in the precision of the rows given to `fit`. Landmarks that
+        repeat or depend on each other make it less than their number. Output columns are ordered
+        by eigenvalue, and those beyond the rank are 0.
+
+    See Also
+    --------
+    FourierFeatures : faster, independent of the data, and for shift-invariant kernels only.
+
+    References
+    ----------
+    C. Williams and M. Seeger, "Using the Nyström Method to Speed Up Kernel Machines", NIPS 2001.
+    K. Zhang, I. Tsang and J. Kwok, "Improved Nyström Low-Rank Approximation and Error Analysis",
+    ICML 2008.
+    C. Musco and C. Musco, "Recursive Sampling for the Nyström Method", NIPS 2017.
+    E. Epperly, J. Tropp and R. Webber, "Embrace rejection: Kernel matrix approximation by
+    accelerated randomly pivoted Cholesky", arXiv:2410.03969.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import Gaussian, Nystroem
+    >>> X = np.random.default_rng(0).random((200, 5))
+    >>> kernel = Gaussian(gamma=0.3)
+    >>> feature_map = Nystroem(kernel, 50, landmarks="rpcholesky", random_state=0)
+    >>> Z = feature_map.fit_transform(X)
+    >>> bool(np.abs(Z @ Z.T - kernel(X)).max() < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        n_components: int = 1024,
+        *,
+        landmarks: Any = "uniform",
+        unit_norm: bool = False,
+        whiten: bool = True,
+        kernel_params: dict[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.unit_norm = unit_norm
+        self.whiten = whiten
+        self.kernel_params = kernel_params
+        self.random_state = random_state
+
+    def penalty(self) -> np.ndarray:
+        """K_LL, for which alpha b' K_LL b is the ridge penalty of weights b on k(x, L).
+
+        With `whiten=True` it is the identity matrix.
+        """
+        check_is_fitted(self, "_n_features_out")
+        return self._gram.copy() if not self.whiten else np.eye(self._n_features_out)
+
+    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        self.kernel_: Kernel | str
+        if precomputed:
+            self.kernel_ = "precomputed"
+            X = _square(X)
+            self.landmarks_ = self._choose_columns(X, rng)
+            self._gram = X[np.ix_(self.landmarks_, self.landmarks_)].astype(np.float64)
+        else:
+            kernel = any_kernel(self.kernel, self.kernel_params).resolved(X)
+            self.kernel_ = kernel
+            self.landmarks_ = self._choose_rows(kernel, X, rng)
+            n = self.landmarks_.shape[0]
+            self._gram = np.empty((n, n))
+            exact = self.landmarks_.astype(np.float64)
+            kernel.against(exact, exact.dtype)(exact, self._gram)
+        self._n_features_out = self.landmarks_.shape[0]
+        self._decompose(X.dtype)
+
+    def _decompose(self, dtype: np.dtype) -> None:
+        values, vectors = eigh((self._gram + self._gram.T) / 2)
+        self._values, self._vectors = values[::-1], vectors[:, ::-1]
+        self.rank_ = self._rank(dtype)
+
+    def _rank(self, dtype: np.dtype) -> int:
+        """How many eigenvalues of K_LL stand out of the rounding errors of k(x, L)."""
+        smallest = max(len(self._values) * np.finfo(np.float64).eps, float(np.finfo(dtype).eps))
+        return int(np.count_nonzero(self._values > smallest * max(self._values[0], 0.0)))
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        columns = self._columns(out.dtype)
+        rank = min(self.rank_, self._rank(out.dtype))
+        whitening = (self._vectors[:, :rank] / np.sqrt(self._values[:rank])).astype(out.dtype)
+
+        def task(start: int, stop: int) -> None:
+            filled = out[start:stop]
+            if not self.whiten:
+                columns(X[start:stop], filled)
+                return
+            values = np.empty_like(filled)
+            columns(X[start:stop], values)
+            np.matmul(values, whitening, out=filled[:, :rank])
+            filled[:, rank:] = 0
+
+        threads = isinstance(self.kernel_, str) or self.kernel_.threads
+        row_bytes = out.itemsize * (X.shape[1] + out.shape[1])
+        for_each_product_block(task, X.shape[0], row_bytes, threads)
+
+    def _columns(self, dtype: np.dtype) -> Fill:
+        """A function that writes k(x, L) of rows x into a buffer."""
+        if not isinstance(self.kernel_, str):
+            return self.kernel_.against(self.landmarks_, dtype)
+
+        def fill(X: Any, out: np.ndarray) -> None:
+            columns = X[:, self.landmarks_]
+            out[:] = columns.toarray() if sparse.issparse(columns) else columns
+
+        return fill
+
+    def _choose_rows(self, kernel: Kernel, X: Any, rng: np.random.Generator) -> Any:
+        if not isinstance(self.landmarks, str):
+            given = check_array(self.landmarks, accept_sparse="csr", dtype=X.dtype)
+            if given.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"landmarks have {given.shape[1]} columns, the rows of X have {X.shape[1]}: "
+                    f"they must agree."
+                )
+            return given
+        n = self._n_landmarks(X.shape[0])
+        if self.landmarks == "kmeans":
+            return choose.kmeans(X, n, self.unit_norm, rng)
+        return X[self._choose(choose.Candidates.of_rows(kernel, X), n, rng)]
+
+    def _choose_columns(self, gram: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if not isinstance(self.landmarks, str):
+            given = np.asarray(self.landmarks)
+            whole = given.ndim == 1 and given.size and given.dtype.kind in "iu"
+            if not whole or given.min() < 0 or given.max() >= len(gram):
+                raise ValueError(
+                    f"with kernel='precomputed', landmarks must be a list of row numbers from 0 to "
+                    f"{len(gram) - 1}."
+                )
+            return given
+        if self.landmarks == "kmeans":
+            raise ValueError(
+                "landmarks='kmeans' needs rows, and kernel='precomputed' has none; use "
+                "'rpcholesky', 'leverage' or 'uniform'."
+            )
+        n = self._n_landmarks(len(gram))
+        return self._choose(choose.Candidates.of_gram(gram), n, rng)
+
+    def _choose(
+        self, candidates: choose.Candidates, n: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        if self.landmarks == "rpcholesky":
+            return choose.rpcholesky(candidates, n, rng)
+        if self.landmarks == "leverage":
+            return choose.leverage(candidates, n, rng)
+        return choose.uniform(candidates, n, rng)
+
+    def _n_landmarks(self, n_rows: int) -> int:
+        if self.landmarks not in _CHOICES:
+            raise ValueError(
+                f"landmarks must be one of {', '.join(map(repr, _CHOICES))} or an array of rows, "
+                f"got {self.landmarks!r}."
+            )
+        if self.n_components > n_rows:
+            warnings.warn(
+                f"n_components={self.n_components} landmarks were asked of {n_rows} rows; all "
+                f"{n_rows} are used.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return int(min(self.n_components, n_rows))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+
+def _square(X: Any) -> np.ndarray:
+    gram = X.toarray() if sparse.issparse(X) else X
+    if gram.shape[0] != gram.shape[1]:
+        raise ValueError(
+            f"kernel='precomputed' needs the square Gram matrix of the training rows in fit, got "
+            f"shape {gram.shape}."
+        )
+    return np.asarray(gram)
