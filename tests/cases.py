@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from craftmaps import CraftMap, Exponential, Polynomial, RandomMaclaurin, TensorSketch
+from craftmaps import (
+    CraftMap,
+    Exponential,
+    FourierFeatures,
+    Gaussian,
+    Polynomial,
+    RandomMaclaurin,
+    TensorSketch,
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,11 @@ def maclaurin(name, same_bits=True, any_rows=True, **options):
     return Case(f"maclaurin-{name}", RandomMaclaurin(**options), same_bits, any_rows)
 
 
+def fourier(name, same_bits=True):
+    feature_map = FourierFeatures(Gaussian(gamma=0.5), 151, sampling=name, random_state=0)
+    return Case(f"fourier-{name}", feature_map, same_bits)
+
+
 CASES = [
     maclaurin("default"),
     maclaurin("complex", any_rows=False, complex_to_real=True, n_components=151),
@@ -48,6 +61,11 @@ CASES = [
     Case("tensor-sketch-odd", TensorSketch(Polynomial(degree=4, coef0=0.0), 101, random_state=0)),
     Case("craft", CraftMap(Polynomial(degree=3), 150, random_state=0)),
     Case("craft-srht", CraftMap(Polynomial(3), 150, down="srht", random_state=0)),
+    fourier("iid", same_bits=False),
+    fourier("orthogonal", same_bits=False),
+    fourier("qmc", same_bits=False),
+    fourier("structured"),
+    fourier("fastfood"),
 ]
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
