@@ -16,7 +16,7 @@ from craftmaps.loops.rows import dense_block, for_each_product_block
 
 Fill = Callable[[Any, np.ndarray], None]
 _EQUAL = 32 * float(np.finfo(np.float64).eps)
-_ROUNDING = 1e-5  # error of a float32 kernel value above which float64 is used
+_DIGITS = 16.0  # gamma |y|^2 above which a kernel value loses more than one digit
 
 
 def fill_blocks(fill: Fill, X: Any, out: np.ndarray, threads: bool = True) -> None:
@@ -32,13 +32,14 @@ def fill_blocks(fill: Fill, X: Any, out: np.ndarray, threads: bool = True) -> No
 def gaussian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
     """exp(-gamma |x - y|^2), by one matrix product and one pass over its result.
 
-    The product of rows far from the origin would lose the digits in which they differ. So the mean
-    of Y is subtracted first, and float32 is given up for the product where it still loses too many.
+    The product of rows far from the origin loses the digits in which they differ. Where these are
+    too many, the mean of Y is subtracted first; if that does not help, the product is in float64.
     """
-    others = _Centred(Y, dtype)
-    rounding = gamma * float(others.norms.max(initial=0)) * float(np.finfo(dtype).eps)
-    if dtype == np.float32 and (rounding > _ROUNDING or sparse.issparse(Y)):
-        others = _Centred(Y, np.dtype(np.float64))
+    others = _Others(Y, dtype, centred=False)
+    if gamma * others.reach > _DIGITS:
+        others = _Others(Y, dtype, centred=True)
+    if gamma * others.reach > _DIGITS and dtype == np.float32:
+        others = _Others(Y, np.dtype(np.float64), centred=True)
     loop = distances.gaussian32 if others.dtype == np.float32 else distances.gaussian64
     factor = others.dtype.type(gamma)
 
@@ -53,7 +54,7 @@ def gaussian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
 
 def radial(Y: Any, function: Callable[[np.ndarray], np.ndarray]) -> Fill:
     """function(|x - y|). In float64, whose rounding a square root turns into that of float32."""
-    others = _Centred(Y, np.dtype(np.float64))
+    others = _Others(Y, np.dtype(np.float64), centred=True)
 
     def fill(X: Any, out: np.ndarray) -> None:
         products, norms = others.products(X, out)
@@ -117,17 +118,20 @@ def of_products(Y: Any, function: Callable[[np.ndarray], np.ndarray], dtype: np.
     return fill
 
 
-class _Centred:
-    """Rows Y less their mean (sparse ones stay as they are), with squared norms."""
+class _Others:
+    """Rows Y, less their mean if `centred` (sparse ones stay as they are), with squared norms."""
 
-    def __init__(self, Y: Any, dtype: np.dtype) -> None:
+    def __init__(self, Y: Any, dtype: np.dtype, centred: bool) -> None:
         self.dtype = dtype
-        self.mean = None if sparse.issparse(Y) else Y.mean(axis=0, dtype=np.float64).astype(dtype)
+        self.mean = None
+        if centred and not sparse.issparse(Y):
+            self.mean = Y.mean(axis=0, dtype=np.float64).astype(dtype)
         self.rows = self._moved(Y)
         self.norms = row_norms(self.rows, squared=True)
+        self.reach = float(self.norms.max(initial=0))
 
     def products(self, X: Any, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """<x, y> of centred rows, in `out` if that is possible, and |x|^2."""
+        """<x, y>, in `out` if that is possible, and |x|^2."""
         moved = self._moved(X)
         return _products(moved, self.rows, out), row_norms(moved, squared=True)
 
