@@ -10,19 +10,35 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
-from craftmaps import CraftMap, OnePassClassifier, Polynomial, RandomMaclaurin, TensorSketch
+from craftmaps import (
+    Composed,
+    CompositionalMap,
+    CraftMap,
+    FourierFeatures,
+    Gaussian,
+    Nystroem,
+    OnePassClassifier,
+    Polynomial,
+    RandomMaclaurin,
+    TensorSketch,
+)
 
 KERNEL = Polynomial(degree=5)
-SIZES = (64, 128, 256, 512, 1024, 2048)
+WIDTH = Gaussian(gamma="median")
+SIZES = (64, 128, 256, 512, 1024)
 OUTPUT = Path("demo-output/digits.png")
 
 
 def feature_maps(n_components: int) -> dict[str, Any]:
     """One of each map of the library, with as many output columns as asked for."""
+    args: dict[str, Any] = {"n_components": n_components, "random_state": 0}
     return {
-        "RandomMaclaurin": RandomMaclaurin(KERNEL, n_components, random_state=0),
-        "TensorSketch": TensorSketch(KERNEL, n_components, random_state=0),
-        "CraftMap": CraftMap(KERNEL, n_components, random_state=0),
+        "RandomMaclaurin": RandomMaclaurin(KERNEL, **args),
+        "TensorSketch": TensorSketch(KERNEL, **args),
+        "CraftMap": CraftMap(KERNEL, **args),
+        "FourierFeatures": FourierFeatures(WIDTH, sampling="orthogonal", **args),
+        "CompositionalMap": CompositionalMap(Composed(Polynomial(2), WIDTH), **args),
+        "Nystroem": Nystroem(KERNEL, landmarks="kmeans", unit_norm=True, **args),
     }
 
 
@@ -41,9 +57,10 @@ def measure(model: Any, data: tuple[Any, ...]) -> tuple[float, float, float]:
 def main() -> None:
     """Measure, print a table, save a plot."""
     X, y = load_digits(return_X_y=True)
-    data = tuple(train_test_split(normalize(X), y, test_size=0.5, random_state=0, stratify=y))
+    data = tuple(train_test_split(normalize(X), y, test_size=0.4, random_state=0, stratify=y))
     print(f"{len(data[0])} digits to learn from, {len(data[1])} to test on, {X.shape[1]} pixels.")
-    print(f"The kernel is {KERNEL}; the maps feed a one-pass ridge classifier.\n")
+    print(f"The kernel is {KERNEL}, for FourierFeatures {WIDTH} and for CompositionalMap a")
+    print("quadratic of that. The maps feed a one-pass ridge classifier.\n")
     print(f"{'model':<34}{'test error':>11}{'fit time':>11}{'size':>11}")
 
     def row(name: str, model: Any) -> float:
@@ -78,13 +95,13 @@ def plot(lines: dict[str, float], curves: dict[str, list[float]]) -> None:
     for (name, error), style in zip(lines.items(), ("-", "--"), strict=True):
         axes.axhline(error, color="0.4", linestyle=style, linewidth=1.2, label=name)
     for name, errors in curves.items():
-        axes.plot(SIZES, errors, marker="o", label=name)
+        axes.plot(SIZES, errors, marker="o", markersize=4, label=name)
     axes.set_xscale("log", base=2)
     axes.set_xticks(SIZES, [str(size) for size in SIZES])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("features (output columns)")
     axes.set_ylabel("test error, %")
-    axes.set_title("Digits, polynomial kernel of degree 5")
+    axes.set_title("Digits: a linear learner on random features against an exact kernel SVM")
     axes.legend(frameon=False)
     OUTPUT.parent.mkdir(exist_ok=True)
     figure.savefig(OUTPUT, dpi=150)
