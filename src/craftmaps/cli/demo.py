@@ -91,7 +91,7 @@ def plot(lines: dict[str, float], curves: dict[str, list[float]]) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8.5, 4.2), layout="constrained")
     for (name, error), style in zip(lines.items(), ("-", "--"), strict=True):
         axes.axhline(error, color="0.4", linestyle=style, linewidth=1.2, label=name)
     for name, errors in curves.items():
@@ -102,7 +102,7 @@ def plot(lines: dict[str, float], curves: dict[str, list[float]]) -> None:
     axes.set_xlabel("features (output columns)")
     axes.set_ylabel("test error, %")
     axes.set_title("Digits: a linear learner on random features against an exact kernel SVM")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     OUTPUT.parent.mkdir(exist_ok=True)
     figure.savefig(OUTPUT, dpi=150)
 
