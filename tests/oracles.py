@@ -73,28 +73,26 @@ def run_indices(products, degree):
     """The index tuples (i_1, ..., i_n) of the features of one degree, by set of rotations."""
     size = products.gather.shape[1]
     width = (size + min(size, 256)) * (2 if products.complex_to_real else 1)
+    places = len(products.signs) + width * np.arange(degree)
     sets = []
     for s in range(len(products.blocks) - 1):
         tuples = []
         for b in range(products.blocks[s], products.blocks[s + 1]):
             if products.degree[b] == degree:
-                start = (
-                    products.offset[b, :degree] - len(products.signs) - width * np.arange(degree)
-                )
+                start = products.offset[b, :degree] - places
                 tuples += [tuple((start + l) % size) for l in range(products.length[b])]
         sets.append(tuples)
     return sets
 
 
-def matrix_features(products, X, n_columns):
-    """What `MatrixProducts.fill` writes, as a sorted list of columns per degree.
+def matrix_features(products, X, chunk=1024):
+    """What `MatrixProducts.fill` writes for each degree, feature by feature.
 
-    Real and imaginary parts alternate in chunks, so columns are compared as sets: by their values
-    on the rows of X.
+    The imaginary parts of `chunk` features follow their real parts.
     """
     Z = {}
     for n, weights in products.matrices.items():
-        columns = []
+        features = []
         for feature in range(weights.shape[2]):
             value = np.full(len(X), complex(products.scale[n]))
             for k in range(n):
@@ -102,9 +100,12 @@ def matrix_features(products, X, n_columns):
                 if len(weights) == 2:
                     w += 1j * weights[1, k, feature]
                 value *= X @ w
-            columns.append(value.real)
+            features.append(value)
+        columns = []
+        for first in range(0, len(features), chunk):
+            columns += [value.real for value in features[first : first + chunk]]
             if len(weights) == 2:
-                columns.append(value.imag)
+                columns += [value.imag for value in features[first : first + chunk]]
         Z[n] = np.array(columns).T
     return Z
 

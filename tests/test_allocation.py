@@ -1,15 +1,15 @@
 """How features are shared among degrees: laws, weights, and the best allocation."""
 
 import math
+import re
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import oracles
 from craftmaps import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
 from craftmaps.maps import allocation
-from craftmaps.maps.allocation import PairMoments
+from craftmaps.maps.moments import DegreeStatistics, PairMoments
 from unbiased import check_unbiased
 
 KERNELS = [
@@ -22,66 +22,14 @@ KERNELS = [
 ]
 
 
+def measure(kernel, X, max_degree, projection="rademacher", is_complex=False, length=8):
+    moments = PairMoments.of_sample(X, np.random.default_rng(0))
+    return DegreeStatistics.measure(kernel, moments, max_degree, projection, is_complex, length)
+
+
 def rows(n=12, d=6, seed=0):
     X = np.random.default_rng(seed).normal(size=(n, d)) + 0.3
     return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
-def test_pair_moments_against_loops():
-    X = rows(9)
-    X[3, 2:] = 0
-    for given in (X, X.astype(np.float32), sparse.csr_matrix(X), sparse.csr_array(X)):
-        moments = PairMoments.of_sample(given, np.random.default_rng(0))
-        assert len(moments.square) == 9 * 8 // 2
-        expected = [oracles.pair_moments(X[i], X[j]) for i in range(9) for j in range(i + 1, 9)]
-        found = np.transpose([moments.square, moments.norms, moments.fourth])
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
-    scaled = PairMoments.of_sample(X, np.random.default_rng(0)).scaled(4.0)
-    np.testing.assert_allclose(
-        np.transpose([scaled.square, scaled.norms, scaled.fourth]),
-        [oracles.pair_moments(X[i] / 2, X[j] / 2) for i in range(9) for j in range(i + 1, 9)],
-    )
-
-
-def test_pair_moments_of_one_row_and_of_many():
-    lone = PairMoments.of_sample(np.array([[1.0, 2.0]]), np.random.default_rng(0))
-    assert (lone.square.tolist(), lone.norms.tolist(), lone.fourth.tolist()) == ([25], [25], [17])
-    many = PairMoments.of_sample(np.ones((1000, 2)), np.random.default_rng(0))
-    assert len(many.square) == 256 * 255 // 2
-
-
-@pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("degree", [1, 2, 3])
-def test_variance_and_repulsion_against_all_rotations(size, degree):
-    """Moments of one factor, enumerated over every choice of signs and every permutation."""
-    x, y = np.random.default_rng(size).normal(size=(2, size))
-    moments = PairMoments.of_sample(np.array([x, y]), np.random.default_rng(0))
-    c = (x @ y) ** 2
-    for is_complex in (False, True):
-        enumerated = oracles.factor_moments(x, y, is_complex)
-        variance = repulsion = 0.0
-        for same, different in enumerated:
-            # every row of H behaves alike, and so does every pair of different rows
-            np.testing.assert_allclose(same, same[0])
-            np.testing.assert_allclose(different, different[0])
-            variance += (same[0] ** degree).real - c**degree
-            repulsion += c**degree - (different[0] ** degree).real
-        assert moments.variance(degree, "hadamard", is_complex) == pytest.approx(variance)
-        assert moments.repulsion(degree, size, is_complex) == pytest.approx(repulsion)
-
-
-def test_variance_formulas():
-    """Rademacher (m^p - t^2p), m = N + 2c - 2q; Gaussian without q; complex m_C and m_P."""
-    x, y = rows(2)
-    c, N, q = oracles.pair_moments(x, y)
-    moments = PairMoments.of_sample(np.array([x, y]), np.random.default_rng(0))
-    for p in (1, 2, 5):
-        for projection, m in (("rademacher", N + 2 * c - 2 * q), ("gaussian", N + 2 * c)):
-            assert moments.variance(p, projection, False) == pytest.approx(m**p - c**p)
-        m_c, m_p = N + c - q, 2 * c - q
-        expected = m_c**p + m_p**p - 2 * c**p
-        assert moments.variance(p, "rademacher", True) == pytest.approx(expected)
-    assert moments.repulsion(3, 1, False) == 0.0
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -145,11 +93,9 @@ def test_proportional_counts_stay_within_one_of_their_expectation():
 def test_optimized_counts_and_weights(kernel, least, projection, is_complex):
     """Weights are a_n / D_n: nothing is left to chance, and no degree without a coefficient."""
     last = int(min(6, kernel.highest_degree))
-    moments = PairMoments.of_sample(rows(), np.random.default_rng(0))
+    statistics = measure(kernel, rows(), last, projection, is_complex)
     for n_features in (last + 1, 50, 1000):
-        counts, weights = allocation.optimized(
-            kernel, n_features, least, last, moments, 1.0, projection, is_complex, 8
-        )
+        counts, weights = allocation.optimized(statistics, n_features, least)
         coefficients = kernel.maclaurin(last)
         coefficients[:least] = 0
         np.testing.assert_allclose(counts * weights, coefficients)
@@ -165,14 +111,15 @@ def test_optimized_counts_and_weights(kernel, least, projection, is_complex):
 def test_optimized_equals_one_feature_at_a_time(kernel, total):
     """The sum of a_n^2 V_n / D_n is that of the slow greedy, for independent projections."""
     last = int(min(5, kernel.highest_degree))
-    moments = PairMoments.of_sample(2 * rows(), np.random.default_rng(0))
+    statistics = measure(kernel, 2 * rows(), last)
     coefficients = kernel.maclaurin(last)
     used = [n for n in range(1, last + 1) if coefficients[n] > 0]
-    sizes = [coefficients[n] ** 2 * moments.variance(n, "rademacher", False) for n in used]
+    sizes = [coefficients[n] ** 2 * statistics.variance[n] for n in used]
     errors = [lambda count, size=size: size / count for size in sizes]
     constant = int(coefficients[0] > 0)
-    counts, _ = allocation.optimized(kernel, total, 0, last, moments, 4.0, "rademacher", False, 8)
+    counts, _ = allocation.optimized(statistics, total, 0)
     found = sum(error(counts[n]) for error, n in zip(errors, used, strict=True))
+    assert allocation.expected_variance(statistics, counts) == pytest.approx(found)
     slow = oracles.greedy_counts(errors, total - constant)
     expected = sum(error(count) for error, count in zip(errors, slow, strict=True))
     assert found == pytest.approx(expected, rel=1e-12)
@@ -221,14 +168,23 @@ def test_sharing_of_large_and_small_totals(total):
         assert counts[2] / counts[1] == pytest.approx(10**4.5, rel=0.01)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_of_one_column_have_no_variance_but_rounding(seed):
+    X = np.random.default_rng(seed).random((10, 1))
+    for projection, length in (("hadamard", 1), ("rademacher", 1)):
+        statistics = measure(Polynomial(degree=5), X, 5, projection, length=length)
+        counts, weights = allocation.optimized(statistics, 50, 0)
+        assert counts.sum() == 50
+        np.testing.assert_allclose(counts * weights, Polynomial(degree=5).maclaurin(5))
+
+
 def test_exact_degrees_take_what_they_need_and_no_more():
     """`size` features of degree 1 are exact under Hadamard rotations; the rest goes elsewhere."""
     X = np.zeros((4, 8))
     X[:, 0] = [1.0, 2.0, 3.0, 4.0]
     X[:, 1] = 1.0
-    moments = PairMoments.of_sample(X, np.random.default_rng(0))
-    kernel = DotProduct([0.0, 1000.0, 0.001])
-    counts, _ = allocation.optimized(kernel, 50, 0, 2, moments, 17.0, "hadamard", False, 8)
+    statistics = measure(DotProduct([0.0, 1000.0, 0.001]), X, 2, "hadamard")
+    counts, _ = allocation.optimized(statistics, 50, 0)
     assert counts.tolist() == [0, 8, 42]
 
 
@@ -245,3 +201,23 @@ def test_automatic_degree_is_the_least_with_a_negligible_tail(kernel, squared_no
 def test_automatic_degree_ends_at_64():
     assert allocation.automatic_degree(VovkInfinite(), 0.999) == 64
     assert allocation.automatic_degree(Polynomial(degree=20), 1e6) == 20
+
+
+@pytest.mark.parametrize("D", [1, 5, 8, 20])
+def test_expected_variance_of_runs(D):
+    """Within a run of l features, [V - (l - 1) S]/l; runs are taken as independent."""
+    statistics = measure(Polynomial(degree=3, coef0=0.0), rows(), 3, "hadamard")
+    lengths = [8] * (D // 8) + [D % 8]
+    V, S = statistics.variance[3], statistics.repulsion[3]
+    expected = sum(l * (V - (l - 1) * S) for l in lengths) / D**2
+    counts = np.array([0, 0, 0, D])
+    assert allocation.expected_variance(statistics, counts) == pytest.approx(expected)
+
+
+def test_rows_on_which_a_kernel_is_beyond_all_use():
+    for kernel, squared_norm in ((Exponential(), 1600.0), (Polynomial(degree=20), 1e8)):
+        words = re.escape(f"whose |x|^2 reaches {squared_norm:.3g}")
+        with pytest.raises(ValueError, match=words):
+            allocation.largest_squared_norm(kernel, np.array([1.0, squared_norm]))
+    assert allocation.largest_squared_norm(Exponential(), np.array([1.0, 2.0])) == 2
+    assert allocation.largest_squared_norm(Exponential(), np.array([0.0])) == 1

@@ -1,8 +1,8 @@
 """Random Maclaurin is unbiased, for every kernel, law, projection, H0/1 and kind of signs.
 
-`check_map` sees a bias of 3 % of the kernel (5 % for the geometric laws, whose scales are very
-uneven); see unbiased.py for the false-alarm rate. Inner products are of order 1, so that no degree
-hides behind another.
+`check_map` sees a bias of 3 % of the kernel (5 % for the laws that draw degrees, which vary more);
+see unbiased.py for the false-alarm rate. Inner products are of order 1, so that no degree hides
+behind another.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ def maker(kernel, law, projection, h01, is_complex, **changes):
 @pytest.mark.parametrize(("name", "law", "projection", "h01", "is_complex"), CASES)
 def test_unbiased(name, law, projection, h01, is_complex):
     kernel = KERNELS[name]
-    smallest = 0.05 if law[0] == "geometric" else 0.03
+    smallest = 0.03 if law[0] == "optimized" else 0.05
     check_map(maker(kernel, law, projection, h01, is_complex), kernel, X, PAIRS, smallest)
 
 
@@ -108,16 +108,16 @@ def test_fewer_components_than_degrees():
     kernel = Polynomial(degree=3)
 
     class SideBySide:
-        """Eight such maps, which are as unbiased as one."""
+        """Five such maps, which are as unbiased as one."""
 
         def __init__(self, seed):
-            seeds = range(8 * seed, 8 * (seed + 1))
+            seeds = range(5 * seed, 5 * (seed + 1))
             self.maps = [RandomMaclaurin(kernel, 2, random_state=s) for s in seeds]
 
         def fit_transform(self, rows):
-            return np.hstack([m.fit_transform(rows) for m in self.maps]) / math.sqrt(8)
+            return np.hstack([m.fit_transform(rows) for m in self.maps]) / math.sqrt(5)
 
-    check_map(SideBySide, kernel, X, PAIRS, smallest=0.5)
+    check_map(SideBySide, kernel, X, PAIRS, smallest=0.7)
 
 
 @pytest.mark.parametrize("coef0", [0.0, 1.0])
@@ -145,8 +145,8 @@ class Changed:
         return fitted.transform(rows)
 
 
-def pooled(products):
-    """The printed recipe: two factors of one feature are different rows of H on the same signs.
+def shared_rotation(products):
+    """Two factors of one feature are different rows of H on the same signs and permutation.
 
     E[product] is c - (N + c - 2q)/(d - 1) instead of c, for d the padded length.
     """
@@ -154,7 +154,8 @@ def pooled(products):
     gather, offset = products.gather.copy(), products.offset.copy()
     for first in products.rotations[:-1]:
         gather[first + 1] = gather[first]
-    offset[:, 1] = (offset[:, 0] + 1) % size + 2 * size
+    start = len(products.signs)
+    offset[:, 1] = (offset[:, 0] - start + 1) % size + start + 2 * size
     return dataclasses.replace(products, gather=gather, offset=offset)
 
 
@@ -187,7 +188,7 @@ def real_signs_only(products):
 @pytest.mark.parametrize(
     ("tamper", "projection", "is_complex"),
     [
-        (pooled, "hadamard", False),
+        (shared_rotation, "hadamard", False),
         (shared_signs, "rademacher", False),
         (shared_signs, "gaussian", False),
         (no_scale, "hadamard", False),

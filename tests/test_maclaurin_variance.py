@@ -44,7 +44,7 @@ def test_variance_of_independent_projections(projection, degree):
     c, N, q = oracles.pair_moments(x, y)
     m = N + 2 * c - (2 * q if projection == "rademacher" else 0)
     found = independent_products(projection, False, degree)
-    check_unbiased(found, [m**degree - c**degree], smallest={1: 0.05, 2: 0.15, 3: 0.5}[degree])
+    check_unbiased(found, [m**degree - c**degree], smallest={1: 0.05, 2: 0.15, 3: 0.6}[degree])
 
 
 def test_the_wrong_variance_is_caught():
@@ -92,15 +92,15 @@ def one_thread(monkeypatch):
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize(("degree", "L"), [(1, 1), (1, 4), (2, 1), (2, 4), (2, 8), (3, 8)], ids=str)
+@pytest.mark.parametrize(("degree", "L"), [(1, 4), (2, 1), (2, 8), (3, 8)], ids=str)
 def test_variance_within_one_run_of_a_rotation(degree, L):
-    found = squared_errors(x, y, degree, L, 5000)
-    smallest = {1: 0.3, 2: 0.45, 3: 0.7}[degree]
+    found = squared_errors(x, y, degree, L, 4000)
+    smallest = {1: 0.3, 2: 0.5, 3: 0.8}[degree]
     check_unbiased(found, [run_variance(x, y, degree, L)], smallest)
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("D", [16, 24, 40])
+@pytest.mark.parametrize("D", [16, 40])
 def test_variance_of_several_runs(D):
     """Given the indices, the covariance of two features is a product over their factors."""
     degree, n_maps = 2, 4000
@@ -120,6 +120,25 @@ def test_variance_of_several_runs(D):
     check_unbiased(found, [np.mean(expected)], smallest=0.5)
 
 
+@pytest.mark.parametrize(
+    ("d", "degree", "D"),
+    [(40, 3, 256), (40, 3, 1024), (40, 3, 4096), (100, 4, 4096), (60, 2, 3000), (500, 3, 4096)],
+)
+@pytest.mark.parametrize("c", [0.02, 0.1, 0.5, 1.0])
+def test_many_runs_vary_less_than_independent_features(d, degree, D, c):
+    """Exactly, from the indices that were drawn, for dense rows of unit norm with <x,y>^2 = c."""
+    rng = np.random.default_rng(0)
+    products = HadamardProducts.draw(*one_degree(degree, D), 0, d, False, rng)
+    (tuples,) = oracles.run_indices(products, degree)
+    m = 1 + 2 * c - 2 * (1 + 2 * c) / d
+    other = c - (m - c) / (padded_length(d) - 1)
+    shared = sum(np.equal.outer(i, i).astype(np.int8) for i in np.transpose(tuples))
+    pairs = np.bincount(shared.ravel(), minlength=degree + 1) / D**2
+    n = np.arange(degree + 1)
+    found = np.sum(pairs * m**n * other ** (degree - n)) - c**degree
+    assert found < 1.08 * (m**degree - c**degree) / D
+
+
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("degree", [1, 2])
 def test_sparse_rows_do_not_inflate_the_variance(degree):
@@ -131,7 +150,7 @@ def test_sparse_rows_do_not_inflate_the_variance(degree):
     D = 32
     independent = ((N + 2 * c - 2 * q) ** degree - c**degree) / D
     assert run_variance(a, b, degree, D) < independent
-    found = squared_errors(a, b, degree, D, 6000)
+    found = squared_errors(a, b, degree, D, 4000)
     check_unbiased(found, [run_variance(a, b, degree, D)], smallest=0.8)
 
 
@@ -182,8 +201,10 @@ def test_all_features_of_a_degree_are_exact(d, degree):
         assert np.abs(one_less @ one_less.T - kernel(X)).max() > 1e-6
 
 
-@pytest.mark.parametrize("projection", ["hadamard", "rademacher", "gaussian"])
-@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize(
+    ("projection", "is_complex"),
+    [("hadamard", False), ("hadamard", True), ("rademacher", True), ("gaussian", False)],
+)
 def test_errors_fall_like_the_root_of_the_size(projection, is_complex):
     """Sixteen times the columns, a quarter of the error (within a fifth, over 20 seeds)."""
     X = np.random.default_rng(0).normal(size=(20, 40))

@@ -8,8 +8,8 @@ from scipy import stats
 # (Bonferroni), by Student's t, whose normality holds because every estimate is a sum of many.
 SUITE = 1e-6
 COMPARISONS = 2000
-# A bias of the stated size is found with at least this many standard errors to spare (99.8 %).
-SPARE = 3.0
+# A bias of the stated size is found with at least this many standard errors to spare (97.7 %).
+SPARE = 2.0
 
 
 class Biased(AssertionError):

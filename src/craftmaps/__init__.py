@@ -14,6 +14,7 @@ from craftmaps.kernels import (
     VovkInfinite,
     VovkReal,
 )
+from craftmaps.learn import NormalEquations, OnePassClassifier, OnePassRegressor
 from craftmaps.maps import (
     CompositionalMap,
     CraftMap,
@@ -36,7 +37,10 @@ __all__ = [
     "Gaussian",
     "Laplacian",
     "Matern",
+    "NormalEquations",
     "Nystroem",
+    "OnePassClassifier",
+    "OnePassRegressor",
     "Polynomial",
     "RandomMaclaurin",
     "TensorSketch",

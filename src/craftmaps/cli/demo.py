@@ -6,44 +6,61 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.datasets import load_digits
-from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
-from craftmaps import CraftMap, Polynomial, RandomMaclaurin, TensorSketch
+from craftmaps import (
+    Composed,
+    CompositionalMap,
+    CraftMap,
+    FourierFeatures,
+    Gaussian,
+    Nystroem,
+    OnePassClassifier,
+    Polynomial,
+    RandomMaclaurin,
+    TensorSketch,
+)
 
 KERNEL = Polynomial(degree=5)
+WIDTH = Gaussian(gamma="median")
 SIZES = (64, 128, 256, 512, 1024)
 OUTPUT = Path("demo-output/digits.png")
 
 
 def feature_maps(n_components: int) -> dict[str, Any]:
     """One of each map of the library, with as many output columns as asked for."""
+    args: dict[str, Any] = {"n_components": n_components, "random_state": 0}
     return {
-        "RandomMaclaurin": RandomMaclaurin(KERNEL, n_components, random_state=0),
-        "TensorSketch": TensorSketch(KERNEL, n_components, random_state=0),
-        "CraftMap": CraftMap(KERNEL, n_components, random_state=0),
+        "RandomMaclaurin": RandomMaclaurin(KERNEL, **args),
+        "TensorSketch": TensorSketch(KERNEL, **args),
+        "CraftMap": CraftMap(KERNEL, **args),
+        "FourierFeatures": FourierFeatures(WIDTH, sampling="orthogonal", **args),
+        "CompositionalMap": CompositionalMap(Composed(Polynomial(2), WIDTH), **args),
+        "Nystroem": Nystroem(KERNEL, landmarks="kmeans", unit_norm=True, **args),
     }
 
 
 def measure(model: Any, data: tuple[Any, ...]) -> tuple[float, float, float]:
-    """Test error in per cent, seconds to fit, size of the fitted model in kilobytes."""
+    """Test error in per cent, seconds to fit, kilobytes that predictions need."""
     train, test, train_labels, test_labels = data
     start = time.perf_counter()
     model.fit(train, train_labels)
     seconds = time.perf_counter() - start
     error = 100 * (1 - model.score(test, test_labels))
+    if isinstance(model, OnePassClassifier):  # the sums of the pass are not needed any more
+        model = (model.feature_map_, model.coef_.astype("float32"), model.intercept_)
     return error, seconds, len(pickle.dumps(model)) / 1024
 
 
 def main() -> None:
     """Measure, print a table, save a plot."""
     X, y = load_digits(return_X_y=True)
-    data = tuple(train_test_split(normalize(X), y, test_size=0.5, random_state=0, stratify=y))
+    data = tuple(train_test_split(normalize(X), y, test_size=0.4, random_state=0, stratify=y))
     print(f"{len(data[0])} digits to learn from, {len(data[1])} to test on, {X.shape[1]} pixels.")
-    print(f"The kernel is {KERNEL}; the maps feed a linear ridge classifier.\n")
+    print(f"The kernel is {KERNEL}, for FourierFeatures {WIDTH} and for CompositionalMap a")
+    print("quadratic of that. The maps feed a one-pass ridge classifier.\n")
     print(f"{'model':<34}{'test error':>11}{'fit time':>11}{'size':>11}")
 
     def row(name: str, model: Any) -> float:
@@ -54,15 +71,14 @@ def main() -> None:
     exact = SVC(kernel="poly", degree=KERNEL.degree, gamma=KERNEL.gamma, coef0=KERNEL.coef0, C=10)
     lines = {
         "exact kernel SVM": row("exact kernel SVM", exact),
-        "linear ridge": row("linear ridge, no map", RidgeClassifier(alpha=1e-3)),
+        "linear ridge": row("linear ridge, no map", OnePassClassifier()),
     }
     for feature_map in feature_maps(SIZES[0]).values():
-        feature_map.fit_transform(data[0])  # compile, so that it is not counted below
+        OnePassClassifier(feature_map).fit(data[0], data[2])  # compiles; not to be counted below
     curves: dict[str, list[float]] = {}
     for n_components in SIZES:
         for name, feature_map in feature_maps(n_components).items():
-            model = make_pipeline(feature_map, RidgeClassifier(alpha=1e-3))
-            error = row(f"{name}, {n_components} features", model)
+            error = row(f"{name}, {n_components} features", OnePassClassifier(feature_map))
             curves.setdefault(name, []).append(error)
     plot(lines, curves)
     print(f"\nThe plot is in {OUTPUT}.")
@@ -79,13 +95,13 @@ def plot(lines: dict[str, float], curves: dict[str, list[float]]) -> None:
     for (name, error), style in zip(lines.items(), ("-", "--"), strict=True):
         axes.axhline(error, color="0.4", linestyle=style, linewidth=1.2, label=name)
     for name, errors in curves.items():
-        axes.plot(SIZES, errors, marker="o", label=name)
+        axes.plot(SIZES, errors, marker="o", markersize=4, label=name)
     axes.set_xscale("log", base=2)
     axes.set_xticks(SIZES, [str(size) for size in SIZES])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("features (output columns)")
     axes.set_ylabel("test error, %")
-    axes.set_title("Digits, polynomial kernel of degree 5")
+    axes.set_title("Digits: a linear learner on random features against an exact kernel SVM")
     axes.legend(frameon=False)
     OUTPUT.parent.mkdir(exist_ok=True)
     figure.savefig(OUTPUT, dpi=150)

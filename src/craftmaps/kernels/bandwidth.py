@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import pairwise_distances
 
 _SAMPLE_ROWS = 512
 _SEED = 20070913  # fixed: a kernel has no random state, and equal rows must give equal bandwidths
@@ -22,6 +21,8 @@ def variance(X: Any) -> float:
 
 def median_distance(X: Any, metric: str) -> float:
     """The median distance between two different rows of a sample of X; 1 where it is 0."""
+    from sklearn.metrics import pairwise_distances  # slow to import, seldom needed
+
     n_rows = X.shape[0]
     if n_rows > _SAMPLE_ROWS:
         rows = np.random.default_rng(_SEED).choice(n_rows, _SAMPLE_ROWS, replace=False)

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from craftmaps.kernels.dot_product import DotProductKernel, Exponential, Polynomial
 from craftmaps.kernels.pairs import Fill
@@ -82,6 +81,8 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
         return clone(kernel)  # type: ignore[no-any-return]
     if isinstance(kernel, FunctionKernel):
         return kernel
+    from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS  # slow to import
+
     if not callable(kernel) and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
         known = sorted({*_DOT_PRODUCT, *_SHIFT_INVARIANT, *PAIRWISE_KERNEL_FUNCTIONS})
         raise ValueError(
@@ -105,6 +106,8 @@ class FunctionKernel:
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         Y = X if Y is None else Y
         if isinstance(self.function, str):
+            from sklearn.metrics.pairwise import pairwise_kernels  # slow to import
+
             gram = pairwise_kernels(X, Y, metric=self.function, **self.parameters)
         else:
             gram = self.function(X, Y, **self.parameters)

@@ -93,8 +93,8 @@ def _transform64(typing_context: Any, u: Any, i: Any) -> Any:
 
 
 @intrinsic
-def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any) -> Any:
-    """u[i:i+64] = H_64 x[gather[i:i+64]]; `gather` is unsigned."""
+def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any, j: Any) -> Any:
+    """u[i:i+64] = H_64 x[gather[j:j+64]]; `gather` is unsigned."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vectors = _Vectors(context, builder, signature.args[0].dtype)
@@ -105,7 +105,7 @@ def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any) -> Any:
         for k in range(LANES):
             vector = ir.Constant(vectors.type, ir.Undefined)
             for lane in range(LANES):
-                position = builder.add(args[1], ir.Constant(_I64, LANES * k + lane))
+                position = builder.add(args[4], ir.Constant(_I64, LANES * k + lane))
                 index = builder.zext(builder.load(builder.gep(indices, [position])), _I64)
                 value = builder.load(builder.gep(source, [index]))
                 vector = builder.insert_element(vector, value, ir.Constant(_I32, lane))
@@ -114,7 +114,7 @@ def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any) -> Any:
             vectors.store(vectors.within(vector), place, k)
         return context.get_dummy_value()
 
-    return types.void(u, types.intp, x, gather), generate
+    return types.void(u, types.intp, x, gather, types.intp), generate
 
 
 def _make_butterfly(radix: int) -> Any:
@@ -174,77 +174,88 @@ _add_product, _set_product = _make_product(True), _make_product(False)
 
 
 @compiled
-def _transform_short(u: np.ndarray) -> None:
-    """u = H u in place, for a length that is any power of two; made for short ones."""
+def _transform_short(u: np.ndarray, base: int, n: int) -> None:
+    """u[base:base+n] = H u[base:base+n], n any power of two; made for short ones."""
     half = 1
-    while half < u.shape[0]:
-        for i in range(u.shape[0]):
+    while half < n:
+        for i in range(n):
             if not i & half:
-                a, b = u[i], u[i + half]
-                u[i] = a + b
-                u[i + half] = a - b
+                a, b = u[base + i], u[base + i + half]
+                u[base + i] = a + b
+                u[base + i + half] = a - b
         half *= 2
 
 
 @compiled
-def _transform_strides(u: np.ndarray) -> None:
-    """The stages of a transform with strides from 64 on."""
-    n = u.shape[0]
+def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
+    """The stages of the transform of u[base:base+n] with strides from 64 on."""
     stride = _SMALLEST
+    end = base + n
     while 8 * stride <= n:
-        for base in range(0, n, 8 * stride):
-            for i in range(base, base + stride, LANES):
+        for first in range(base, end, 8 * stride):
+            for i in range(first, first + stride, LANES):
                 _butterfly8(u, i, stride)
         stride *= 8
     if 4 * stride <= n:
-        for base in range(0, n, 4 * stride):
-            for i in range(base, base + stride, LANES):
+        for first in range(base, end, 4 * stride):
+            for i in range(first, first + stride, LANES):
                 _butterfly4(u, i, stride)
     elif 2 * stride <= n:
-        for base in range(0, n, 2 * stride):
-            for i in range(base, base + stride, LANES):
+        for first in range(base, end, 2 * stride):
+            for i in range(first, first + stride, LANES):
                 _butterfly2(u, i, stride)
+
+
+@compiled
+def _transform(u: np.ndarray, base: int, n: int) -> None:
+    """u[base:base+n] = H u[base:base+n], H the unnormalised Hadamard matrix, n a power of two."""
+    if n < _SMALLEST:
+        _transform_short(u, base, n)
+    else:
+        for j in range(base, base + n, _SMALLEST):
+            _transform64(u, j)
+        _transform_strides(u, base, n)
 
 
 @compiled
 def hadamard_rows(X: np.ndarray) -> None:
     """Replace each row x of X by H x. The number of columns is a power of two."""
+    u = X.reshape(X.size)
     for i in range(X.shape[0]):
-        u = X[i]
-        if u.shape[0] < _SMALLEST:
-            _transform_short(u)
-        else:
-            for j in range(0, u.shape[0], _SMALLEST):
-                _transform64(u, j)
-            _transform_strides(u)
+        _transform(u, i * X.shape[1], X.shape[1])
 
 
 @compiled
-def _rotate(u: np.ndarray, x: np.ndarray, gather: np.ndarray, overlap: int) -> None:
-    """u = H P S x: permuted, signed, transformed, with its first entries repeated at the end.
+def _rotate(
+    u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int, overlap: int
+) -> None:
+    """u[base:] = H P S x: permuted, signed, transformed, its first entries repeated at the end.
 
-    `gather` holds permutation, signs and padding at once: x is stored as (x, -x, 0). The repeat
-    lets a slice start anywhere without wrapping around.
+    Row `row` of `gather` holds permutation, signs and padding at once: x is stored as (x, -x, 0).
+    The repeat lets a slice start anywhere without wrapping around.
     """
-    n = gather.shape[0]
+    n = gather.shape[1]
     if n < _SMALLEST:
         for j in range(n):
-            u[j] = x[gather[j]]
-        _transform_short(u[:n])
+            u[base + j] = x[gather[row, j]]
+        _transform_short(u, base, n)
     else:
+        indices = gather.reshape(gather.size)
         for j in range(0, n, _SMALLEST):
-            _gather64(u, j, x, gather)
-        _transform_strides(u[:n])
+            _gather64(u, base + j, x, indices, row * n + j)
+        _transform_strides(u, base, n)
     for j in range(overlap):
-        u[n + j] = u[j]
+        u[base + n + j] = u[base + j]
 
 
 @compiled
-def _signed_row(x: np.ndarray, row: np.ndarray) -> None:
-    d = row.shape[0]
+def _signed_row(x: np.ndarray, X: np.ndarray, i: int) -> None:
+    """x = (X[i], -X[i], 0)."""
+    d = X.shape[1]
     for j in range(d):
-        x[j] = row[j]
-        x[d + j] = -row[j]
+        x[j] = X[i, j]
+    for j in range(d):
+        x[d + j] = -x[j]
     x[2 * d] = 0
 
 
@@ -261,44 +272,21 @@ def _set_run(u: np.ndarray, spare: int, places: Any, length: int) -> None:
 
 
 @compiled
-def _add_slices(
+def _add_long(
     z: np.ndarray, j: int, u: np.ndarray, p: np.ndarray, n: int, length: int, c: float, spare: int
 ) -> None:
-    """z[j+l] += c * prod_{k<n} u[p[k]+l] for l < length. u[spare:] is scratch."""
-    whole = length - length % LANES
-    for shift in range(whole, length):
-        product = c
-        for k in range(n):
-            product *= u[p[k] + shift]
-        z[j + shift] += product
-    if n == 1:
-        _add_run(z, j, u, (p[0],), whole, c)
-    elif n == 2:
-        _add_run(z, j, u, (p[0], p[1]), whole, c)
-    elif n == 3:
-        _add_run(z, j, u, (p[0], p[1], p[2]), whole, c)
-    elif n == 4:
-        _add_run(z, j, u, (p[0], p[1], p[2], p[3]), whole, c)
-    elif n == 5:
-        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4]), whole, c)
-    elif n == 6:
-        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5]), whole, c)
-    elif n == 7:
-        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6]), whole, c)
-    elif n == 8:
-        _add_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]), whole, c)
-    else:  # the leading factors are multiplied in the scratch slice, a few at a time
-        _set_run(u, spare, (p[0], p[1], p[2], p[3]), whole)
-        k = 4
-        while n - k > 3:
-            _set_run(u, spare, (spare, p[k], p[k + 1], p[k + 2]), whole)
-            k += 3
-        if n - k == 3:
-            _add_run(z, j, u, (spare, p[k], p[k + 1], p[k + 2]), whole, c)
-        elif n - k == 2:
-            _add_run(z, j, u, (spare, p[k], p[k + 1]), whole, c)
-        else:
-            _add_run(z, j, u, (spare, p[k]), whole, c)
+    """z[j+l] += c * prod_{k<n} u[p[k]+l] for n > 8, a few factors at a time in u[spare:]."""
+    _set_run(u, spare, (p[0], p[1], p[2], p[3]), length)
+    k = 4
+    while n - k > 3:
+        _set_run(u, spare, (spare, p[k], p[k + 1], p[k + 2]), length)
+        k += 3
+    if n - k == 3:
+        _add_run(z, j, u, (spare, p[k], p[k + 1], p[k + 2]), length, c)
+    elif n - k == 2:
+        _add_run(z, j, u, (spare, p[k], p[k + 1]), length, c)
+    else:
+        _add_run(z, j, u, (spare, p[k]), length, c)
 
 
 @compiled
@@ -321,6 +309,9 @@ def product_rows(
     u holds the fixed `signs`, which a fold multiplies with as one more factor, and then a row's
     rotations one after another. Rotations are made set by set: set s owns the rows
     rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1].
+
+    The blocks are many and short, so nothing is sliced or called with arrays here that the compiler
+    would not inline: each costs some ten nanoseconds.
     """
     width = gather.shape[1] + overlap
     most = 0
@@ -331,16 +322,54 @@ def product_rows(
     u = np.empty(spare + overlap, X.dtype)
     u[:first] = signs
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
+    z = Z.reshape(Z.size)
     for i in range(X.shape[0]):
-        _signed_row(x, X[i])
-        z = Z[i]
-        z[:] = 0
+        _signed_row(x, X, i)
+        start = i * Z.shape[1]
+        z[start : start + Z.shape[1]] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                place = first + k * width
-                _rotate(u[place : place + width], x, gather[rotations[s] + k], overlap)
+                _rotate(u, first + k * width, x, gather, rotations[s] + k, overlap)
             for b in range(blocks[s], blocks[s + 1]):
-                _add_slices(z, column[b], u, offset[b], degree[b], length[b], scale[b], spare)
+                n, j, c = degree[b], start + column[b], scale[b]
+                whole = length[b] - length[b] % LANES
+                for shift in range(whole, length[b]):
+                    product = c
+                    for k in range(n):
+                        product *= u[offset[b, k] + shift]
+                    z[j + shift] += product
+                if n > 8:
+                    _add_long(z, j, u, offset[b], n, whole, c, spare)
+                    continue
+                p0 = offset[b, 0]
+                if n == 1:
+                    _add_run(z, j, u, (p0,), whole, c)
+                    continue
+                p1 = offset[b, 1]
+                if n == 2:
+                    _add_run(z, j, u, (p0, p1), whole, c)
+                    continue
+                p2 = offset[b, 2]
+                if n == 3:
+                    _add_run(z, j, u, (p0, p1, p2), whole, c)
+                    continue
+                p3 = offset[b, 3]
+                if n == 4:
+                    _add_run(z, j, u, (p0, p1, p2, p3), whole, c)
+                    continue
+                p4 = offset[b, 4]
+                if n == 5:
+                    _add_run(z, j, u, (p0, p1, p2, p3, p4), whole, c)
+                    continue
+                p5 = offset[b, 5]
+                if n == 6:
+                    _add_run(z, j, u, (p0, p1, p2, p3, p4, p5), whole, c)
+                    continue
+                p6 = offset[b, 6]
+                if n == 7:
+                    _add_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6), whole, c)
+                    continue
+                _add_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6, offset[b, 7]), whole, c)
 
 
 @compiled
@@ -372,13 +401,12 @@ def complex_product_rows(
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     re, im = np.empty(overlap, X.dtype), np.empty(overlap, X.dtype)
     for i in range(X.shape[0]):
-        _signed_row(x, X[i])
+        _signed_row(x, X, i)
         z = Z[i]
         z[:] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                place = first + k * width
-                _rotate(u[place : place + width], x, gather[rotations[s] + k], overlap)
+                _rotate(u, first + k * width, x, gather, rotations[s] + k, overlap)
             for b in range(blocks[s], blocks[s + 1]):
                 n = length[b]
                 re[:n] = scale[b]
@@ -409,9 +437,9 @@ def pooled_rows(
     pool = np.empty(gather.shape[0] * size, X.dtype)
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     for i in range(X.shape[0]):
-        _signed_row(x, X[i])
+        _signed_row(x, X, i)
         for t in range(gather.shape[0]):
-            _rotate(pool[t * size : (t + 1) * size], x, gather[t], 0)
+            _rotate(pool, t * size, x, gather, t, 0)
         z = Z[i]
         z[:] = 0
         for f in range(scale.shape[0]):
@@ -424,14 +452,6 @@ def pooled_rows(
 # ---------------------------------------------------------------------------
 # Frequencies that are products of diagonals and Hadamard matrices.
 # ---------------------------------------------------------------------------
-
-
-@compiled
-def _transform(u: np.ndarray) -> None:
-    """u = H u in place, for a length of at least 64."""
-    for j in range(0, u.shape[0], _SMALLEST):
-        _transform64(u, j)
-    _transform_strides(u)
 
 
 @compiled
@@ -462,17 +482,17 @@ def projected_rows(
                 u[j] = signs[j] * x[j]
             for j in range(d, size):
                 u[j] = 0
-            _transform(u)
+            _transform(u, 0, size)
             order, signs = permutations[b], diagonals[b, 1]
             for j in range(size):
                 u[j] *= signs[j]
             for j in range(0, size, _SMALLEST):
-                _gather64(v, j, u, order)
-            _transform_strides(v)
+                _gather64(v, j, u, order, j)
+            _transform_strides(v, 0, size)
             for k in range(2, n_passes):
                 signs = diagonals[b, k]
                 for j in range(size):
                     v[j] *= signs[j]
-                _transform(v)
+                _transform(v, 0, size)
             for j in range(stop - start):
                 z[start + j] = scale[start + j] * v[j]

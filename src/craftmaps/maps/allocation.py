@@ -117,7 +117,8 @@ def optimized(
         later = max(0.0, variance - (length - 1) * repulsion)
         if length < cap < math.inf:
             later *= cap / (cap - length)  # drawn without replacement from all of them
-        curves.append(_Curve(size * (variance + repulsion), size * later, length, cap))
+        early = max(0.0, variance + repulsion)  # of one column it is 0 up to rounding
+        curves.append(_Curve(size * early, size * later, length, cap))
     if used:
         counts[used] = _share(n_features - int(counts[0]), curves)
     weights = np.divide(coefficients, counts, out=np.zeros_like(coefficients), where=counts > 0)

@@ -16,6 +16,7 @@ With `fold`, features are added with random signs into that many columns instead
 column each: the down-projection of CRAFT s.3.3 in the same loop, with no D-vector in memory.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,10 +140,13 @@ def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, 
     """Blocks for `count` features of degree n: runs of up to `size`, cut into slices.
 
     A run is known by its offsets (o_1, ..., o_n) up to a common shift, so there are size^(n-1).
-    Offsets are multiples of eight, which keeps vector loads aligned, unless that is too few.
+    Offsets are multiples of eight, which keeps vector loads aligned, unless that is too few: two
+    runs whose offsets differ by the same in two factors vary together (in all: they are the same).
     """
     n_runs = -(-count // size)
-    step = 8 if size >= 64 and n_runs <= (size // 8) ** (n - 1) else 1
+    alike = 8 * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
+    aligned = size >= 64 and n_runs <= (size // 8) ** (n - 1) and alike < 0.25
+    step = 8 if aligned else 1
     choices = (size // step) ** (n - 1)
     n_sets = -(-n_runs // choices)
     if choices < _FEW:

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.preprocessing import normalize
 
 from craftmaps.kernels import Kernel
 from craftmaps.loops.rows import for_each_product_block
@@ -217,6 +215,9 @@ def _leverage_scores(
 
 def kmeans(X: Any, n: int, unit_norm: bool, rng: np.random.Generator) -> np.ndarray:
     """Centres of k-means (Deshmukh, Algorithm 6), of length 1 if `unit_norm`."""
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, seldom needed
+    from sklearn.preprocessing import normalize
+
     clusters = MiniBatchKMeans(
         n,
         batch_size=max(1024, 4 * n),

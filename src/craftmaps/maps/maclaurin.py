@@ -193,19 +193,13 @@ class RandomMaclaurin(FeatureMap):
         return allocation.optimized(statistics, n_features, least_degree)
 
     def _truncate(self, squared_norm: float) -> int:
-        with np.errstate(over="ignore"):
-            whole = float(self.kernel_.value(squared_norm))
-        if not np.isfinite(whole):
-            raise ValueError(
-                f"{self.kernel_} overflows on these rows, whose |x|^2 reaches {squared_norm:.6g}; "
-                f"scale the rows down or lower gamma."
-            )
         last = self.max_degree
         if last is None:
             last = allocation.automatic_degree(self.kernel_, squared_norm)
         last = int(min(last, self.kernel_.highest_degree))
         self.max_degree_ = last
         self.tail_ = self.kernel_.tail(last, squared_norm)
+        whole = float(self.kernel_.value(squared_norm))
         if self.tail_ > _MUCH * whole:
             warnings.warn(
                 f"truncating {self.kernel_} at degree {last} takes off up to {self.tail_:.3g} of "

@@ -52,12 +52,12 @@ class MatrixProducts:
             parts, _, count, d = matrices.shape
             step = max(1, _CHUNK // max(d, _ROWS))
             for first in range(0, count, step):
-                chunk = matrices[:, :, first : first + step].astype(out.dtype)
+                chunk = matrices[:, :, first : first + step]
                 for row in range(0, X.shape[0], _ROWS):
                     block = X[row : row + _ROWS]
-                    product = _projected(block, chunk[:, 0])
+                    product = _projected(block, chunk[:, 0].astype(out.dtype))
                     for k in range(1, n):
-                        product *= _projected(block, chunk[:, k])
+                        product *= _projected(block, chunk[:, k].astype(out.dtype))
                     product *= self.scale[n]
                     left = self.column[n] + parts * first
                     width = product.shape[1]

@@ -138,6 +138,9 @@ class Nystroem(FeatureMap):
 
     def _decompose(self, dtype: np.dtype) -> None:
         values, vectors = eigh((self._gram + self._gram.T) / 2)
+        # Eigenvectors have a sign that rounding decides; the largest entry is made positive.
+        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+        vectors = vectors * np.sign(largest)
         self._values, self._vectors = values[::-1], vectors[:, ::-1]
         self.rank_ = self._rank(dtype)
 

@@ -16,8 +16,10 @@ class TensorSketch(FeatureMap):
 
     C_k x is a count sketch of (sqrt(gamma) x, sqrt(coef0)) with a hash and a sign for each column.
     The product of spectra is the sketch of the degree-fold tensor product of the row, which is
-    never formed. The estimate is unbiased, with variance at most (K(x,y)^2 + K(x,x) K(y,y)) / D
-    for D components (Pham and Pagh, Lemma 6).
+    never formed. The estimate is unbiased. For D components and degree p its variance is
+    [(N + c - q)^p + (2c - q)^p - 2c^p] / D up to terms in 1/D^2, where c = <x,y>^2,
+    N = |x|^2 |y|^2 and q = sum_i x_i^2 y_i^2 are those of the extended rows. Lemma 6 of Pham and
+    Pagh, (c^p + N^p) / D, takes products of signs for 4-wise independent, which holds for p = 1.
 
     Parameters
     ----------

@@ -1,0 +1,91 @@
+"""Probabilities from scores: a temperature that suits rows as if they had not been learnt.
+
+A small uniform sample of the rows of the pass is kept. Ridge regression knows what it would predict
+for each of them had it been left out (its residual divided by 1 - leverage), so no row must be held
+back from learning. The temperature t of softmax(t s) minimises the log-loss of those predictions.
+"""
+
+from typing import Self
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+
+_WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
+
+
+class RowSample:
+    """A uniform sample of at most `size` rows of a stream, whatever its blocks; samples merge.
+
+    Each row has a priority that depends on its place in the stream alone; the lowest stay.
+    """
+
+    def __init__(self, size: int, n_features: int, dtype: np.dtype) -> None:
+        self.size = size
+        self.Z = np.empty((0, n_features), dtype)
+        self.labels = np.empty(0, np.int64)
+        self.weights = np.empty(0)
+        self._priority = np.empty(0, np.uint64)
+
+    def add(
+        self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray, index: np.ndarray
+    ) -> None:
+        """Consider rows whose places in the stream are `index`."""
+        if not self.size:
+            return
+        priority = _scramble(index)
+        best = np.argsort(priority, kind="stable")[: self.size]
+        if len(self._priority) == self.size:
+            best = best[priority[best] < self._priority[-1]]
+        if len(best):
+            self._keep(Z[best], labels[best], weights[best], priority[best])
+
+    def merge(self, other: "RowSample") -> Self:
+        """Consider the rows of another sample of another stream."""
+        self._keep(other.Z, other.labels, other.weights, other._priority)
+        return self
+
+    def _keep(
+        self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray, priority: np.ndarray
+    ) -> None:
+        every = np.concatenate([self._priority, priority])
+        best = np.argsort(every, kind="stable")[: self.size]
+        self.Z = np.concatenate([self.Z, Z])[best]
+        self.labels = np.concatenate([self.labels, labels])[best]
+        self.weights = np.concatenate([self.weights, weights])[best]
+        self._priority = every[best]
+
+
+def temperature(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """The t that minimises the log-loss of softmax(t scores).
+
+    Each label is given one chance in n + 2 of being any class (n is the total weight), so that a
+    few rows without a mistake do not make the classifier certain.
+    """
+    total = float(weights.sum())
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    spread = np.sqrt(weights @ np.square(centred).mean(axis=1) / total) if total else 0.0
+    if not spread:
+        return 1.0
+    share, doubt = weights / total, 1 / (total + 2)
+    wanted = (1 - doubt) * centred[np.arange(len(labels)), labels]  # centred scores have mean 0
+
+    def slope(log_t: float) -> float:
+        """d loss / dt, which increases with t."""
+        p = softmax(np.exp(log_t) / spread * centred, axis=1)
+        return float(share @ ((p * centred).sum(axis=1) - wanted))
+
+    ends = (-_WIDTH, _WIDTH)
+    if slope(ends[0]) >= 0 or slope(ends[1]) <= 0:
+        best = ends[0] if slope(ends[0]) >= 0 else ends[1]
+    else:
+        best = brentq(slope, *ends, xtol=1e-13)
+    return float(np.exp(best) / spread)
+
+
+def _scramble(index: np.ndarray) -> np.ndarray:
+    """Well mixed 64-bit numbers from consecutive ones (the finaliser of splitmix64)."""
+    x = index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))

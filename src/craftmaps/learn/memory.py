@@ -1,0 +1,65 @@
+"""How much memory there is, and a refusal before it is exceeded."""
+
+import os
+from pathlib import Path
+
+_GROUPS = (  # limit and use of a container, versions 2 and 1 of control groups
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+
+
+def available_bytes() -> int | None:
+    """Memory that a process may still take, or None where the system does not tell."""
+    known = [
+        value for value in (_machine(), *map(_container, *zip(*_GROUPS, strict=True))) if value
+    ]
+    return min(known) if known else None
+
+
+def equations_bytes(n_features: int, n_targets: int, itemsize: int, n_folds: int = 1) -> int:
+    """What a pass and its solve need: sums, the work matrix of float32 blocks, and a copy.
+
+    With folds, the sums of those that teach are held beside the sums of each.
+    """
+    work = 4 if itemsize == 4 else 0
+    sums = 1 if n_folds == 1 else n_folds + 1
+    return n_features**2 * (8 * sums + work + 8) + 8 * n_features * n_targets * (sums + 1)
+
+
+def refuse_if_too_large(n_features: int, n_targets: int, itemsize: int, n_folds: int = 1) -> None:
+    """Raise MemoryError, with the numbers and the way out, before anything is allocated."""
+    needed = equations_bytes(n_features, n_targets, itemsize, n_folds)
+    available = available_bytes()
+    if available is None or needed <= available:
+        return
+    per_square = equations_bytes(1, 0, itemsize, n_folds)
+    fits = max(1, int((available / per_square) ** 0.5))
+    raise MemoryError(
+        f"the normal equations of {n_features} features and {n_targets} targets need "
+        f"{needed / 1e9:.2f} GB, and {available / 1e9:.2f} GB are available; use at most about "
+        f"{fits} features (n_components), or a code with fewer bits if there are many classes."
+    )
+
+
+def _machine() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _container(limit: str, used: str) -> int | None:
+    try:
+        return max(1, int(Path(limit).read_text()) - int(Path(used).read_text()))
+    except (OSError, ValueError):  # no such group, or "max"
+        return None

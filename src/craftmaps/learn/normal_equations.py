@@ -1,0 +1,314 @@
+"""What one pass over the rows keeps: sums that add."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from craftmaps.learn.memory import refuse_if_too_large
+from craftmaps.loops.rows import for_each_block
+from craftmaps.loops.triangle import add_to_triangle
+
+_ROWS = 4096  # rows of a rank-k update when the caller gives more at once
+_SAMPLE = 64  # rows that tell whether columns are far from zero
+_FAR = 0.5  # standard deviations from zero beyond which a mean is removed before squaring
+_ARRAYS = ("hessian", "gradient", "z_mean", "y_mean", "y_square")
+
+
+class NormalEquations:
+    """The sums of ridge regression: H = sum w (z - m)(z - m)^T, G = sum w (z - m)(y - v)^T.
+
+    m and v are the weighted means of features z and targets y. The sums of two sets of rows merge
+    into those of their union (Chan, Golub and LeVeque), so blocks, files and machines add up to one
+    pass. Blocks enter as one rank-k update in their own precision, and are summed in float64. A
+    column far from zero is shifted towards it first, so that large offsets cost no digits.
+
+    Memory: 8 E^2 bytes for E features, 4 E^2 more while float32 blocks arrive, 8 E per target.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows seen.
+    weight : float
+        Their total weight, n_rows without weights.
+    n_features, n_targets : int
+    z_mean, y_mean : ndarray of shape (n_features,) and (n_targets,)
+    gradient : ndarray of shape (n_features, n_targets)
+        G, centred.
+    y_square : ndarray of shape (n_targets,)
+        sum w (y - v)^2.
+    precision : dtype
+        That of the least precise block seen, which bounds what the sums are good for.
+
+    References
+    ----------
+    T. Chan, G. Golub and R. LeVeque, "Algorithms for Computing the Sample Variance", 1983.
+    R. Hamid, Y. Xiao, A. Gittens and D. DeCoste, "Compact Random Feature Maps", ICML 2014, s.3.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import NormalEquations
+    >>> rng = np.random.default_rng(0)
+    >>> Z, y = rng.random((100, 5)), rng.random(100)
+    >>> whole = NormalEquations().update(Z, y)
+    >>> parts = NormalEquations().update(Z[:30], y[:30])
+    >>> parts = parts.merge(NormalEquations().update(Z[30:], y[30:]))
+    >>> bool(np.allclose(parts.hessian, whole.hessian))
+    True
+    >>> centred = Z - Z.mean(axis=0)
+    >>> bool(np.allclose(whole.hessian, centred.T @ centred))
+    True
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.weight = 0.0
+        self.n_features = 0
+        self.n_targets = 0
+        self.precision = np.dtype(np.float64)
+        self._work: list[np.ndarray] = []  # one matrix, perhaps shared
+
+    @property
+    def hessian(self) -> np.ndarray:
+        """H as a full symmetric matrix (a copy)."""
+        full = np.tril(self._lower)
+        return full + np.tril(full, -1).T
+
+    def update(self, Z: Any, Y: Any, sample_weight: Any = None, *, overwrite: bool = False) -> Self:
+        """Add rows.
+
+        Parameters
+        ----------
+        Z : array of shape (n_rows, n_features), float32 or float64
+        Y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : array of shape (n_rows,), default=None
+            Not negative; a row of weight 2 counts as two rows.
+        overwrite : bool, default=False
+            Whether Z may be used as work space, which saves a copy.
+
+        Returns
+        -------
+        self
+        """
+        Z, Y, weights = _checked(Z, Y, sample_weight)
+        self._make_room(Z.shape[1], Y.shape[1], Z.dtype)
+        for start in range(0, len(Z), _ROWS):
+            rows = slice(start, start + _ROWS)
+            block = Z[rows] if overwrite else Z[rows].copy()
+            self._add(block, Y[rows], None if weights is None else weights[rows])
+        self.n_rows += len(Z)
+        return self
+
+    def share_work(self, other: "NormalEquations") -> Self:
+        """Use the work matrix of another set of sums, of the same number of features."""
+        self._work = other._work
+        return self
+
+    def merge(self, other: "NormalEquations") -> Self:
+        """Add the rows of `other`, which stays as it is."""
+        if not other.n_features:
+            return self
+        if not self.n_features:
+            self._make_room(other.n_features, other.n_targets, other.precision)
+        self._check_sizes(other.n_features, other.n_targets)
+        if other.weight:
+            self._combine(
+                other._lower,
+                (),
+                other.gradient,
+                other.y_square,
+                other.z_mean,
+                other.y_mean,
+                other.weight,
+            )
+        self.n_rows += other.n_rows
+        self.precision = min(self.precision, other.precision, key=lambda d: d.itemsize)
+        return self
+
+    def system(self, fit_intercept: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """H (a Fortran-ordered copy, lower triangle only), G and |y|^2, about the means or zero."""
+        lower = self._lower.copy(order="F")
+        if fit_intercept:
+            return lower, self.gradient.copy(), self.y_square.copy()
+        add_to_triangle(lower, None, np.array([self.weight]), self.z_mean[None])
+        gradient = self.gradient + self.weight * np.outer(self.z_mean, self.y_mean)
+        return lower, gradient, self.y_square + self.weight * self.y_mean**2
+
+    def add_constant_targets(self, positions: np.ndarray, value: float) -> Self:
+        """Insert targets that had the same value in every row so far, as a class not yet seen has.
+
+        `positions` are their columns afterwards. Centred sums of a constant are zero.
+        """
+        self.n_targets += len(positions)
+        old = np.setdiff1d(np.arange(self.n_targets), positions)
+        for name, fill in (("gradient", 0.0), ("y_mean", value), ("y_square", 0.0)):
+            before = getattr(self, name)
+            after = np.full((*before.shape[:-1], self.n_targets), fill)
+            after[..., old] = before
+            setattr(self, name, after)
+        return self
+
+    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Plain arrays (H as its packed lower triangle) and metadata, for files and wires."""
+        metadata = {
+            "n_rows": self.n_rows,
+            "weight": self.weight,
+            "n_features": self.n_features,
+            "n_targets": self.n_targets,
+            "precision": self.precision.name,
+        }
+        if not self.n_features:
+            return {}, metadata
+        packed, _ = lapack.dtrttp(self._lower, uplo="L")
+        arrays = {"hessian": packed} | {name: getattr(self, name) for name in _ARRAYS[1:]}
+        return arrays, metadata
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> Self:
+        """The inverse of `to_arrays`."""
+        self = cls()
+        for name in ("n_rows", "weight", "n_features", "n_targets"):
+            setattr(self, name, metadata[name])
+        self.precision = np.dtype(metadata["precision"])
+        if self.n_features:
+            lower, _ = lapack.dtpttr(self.n_features, arrays["hessian"], uplo="L")
+            self._lower = np.asfortranarray(lower)
+            for name in _ARRAYS[1:]:
+                setattr(self, name, np.array(arrays[name], dtype=np.float64))
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        arrays, metadata = self.to_arrays()
+        return {"arrays": arrays, "metadata": metadata}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(vars(type(self).from_arrays(state["arrays"], state["metadata"])))
+
+    def _make_room(self, n_features: int, n_targets: int, dtype: np.dtype) -> None:
+        self.precision = min(self.precision, dtype, key=lambda d: d.itemsize)
+        if self.n_features:
+            self._check_sizes(n_features, n_targets)
+            return
+        refuse_if_too_large(n_features, n_targets, dtype.itemsize)
+        self.n_features, self.n_targets = n_features, n_targets
+        self._lower = np.zeros((n_features, n_features), order="F")
+        self.gradient = np.zeros((n_features, n_targets))
+        self.z_mean = np.zeros(n_features)
+        self.y_mean = np.zeros(n_targets)
+        self.y_square = np.zeros(n_targets)
+
+    def _check_sizes(self, n_features: int, n_targets: int) -> None:
+        if (n_features, n_targets) != (self.n_features, self.n_targets):
+            raise ValueError(
+                f"these normal equations are of {self.n_features} features and {self.n_targets} "
+                f"targets, and cannot take rows of {n_features} features and {n_targets} targets."
+            )
+
+    def _add(self, Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Add a block, using its memory."""
+        weight = float(len(Z) if weights is None else weights.sum())
+        if weight == 0:
+            return
+        reference = _reference(Z)
+        if reference.any():
+            _subtract(Z, reference)
+        root = np.ones(len(Z), Z.dtype) if weights is None else np.sqrt(weights).astype(Z.dtype)
+        Y = Y.astype(np.float64)
+        y_mean = np.average(Y, axis=0, weights=weights)
+        centred = Y - y_mean
+        y_square = np.einsum("ij,ij,i->j", centred, centred, np.square(root, dtype=np.float64))
+        if weights is not None:
+            Z *= root[:, None]
+            centred *= root[:, None]
+        # One product gives the cross sums with the targets and, in the last column, sum w (z - r).
+        right = np.column_stack([centred.astype(Z.dtype, copy=False), root])
+        with np.errstate(over="ignore", invalid="ignore"):
+            cross = (Z.T @ right).astype(np.float64)
+        _check_finite(cross, Z)
+        offset = cross[:, -1] / weight
+        z_mean = reference + offset
+        part = self._rank_k(Z)
+        around = ((-weight, offset),)  # from sums about the reference to sums about the mean
+        self._combine(part, around, cross[:, :-1], y_square, z_mean, y_mean, weight)
+
+    def _rank_k(self, Z: np.ndarray) -> np.ndarray | None:
+        """Z^T Z in one triangle: returned for float32, already added for float64."""
+        if Z.dtype == np.float64:
+            blas.dsyrk(1.0, Z.T, 1.0, self._lower, lower=1, overwrite_c=1)
+            return None
+        if not self._work:
+            self._work.append(np.zeros(self._lower.shape, np.float32, order="F"))
+        blas.ssyrk(1.0, Z.T, 0.0, self._work[0], lower=1, overwrite_c=1)
+        _check_finite(self._work[0].diagonal(), Z)
+        return self._work[0]
+
+    def _combine(
+        self,
+        part: np.ndarray | None,
+        outer: tuple[tuple[float, np.ndarray], ...],
+        gradient: np.ndarray,
+        y_square: np.ndarray,
+        z_mean: np.ndarray,
+        y_mean: np.ndarray,
+        weight: float,
+    ) -> None:
+        """Merge centred sums; `outer` are rank-one terms (scale, vector) that belong to `part`."""
+        total = self.weight + weight
+        z_step, y_step = z_mean - self.z_mean, y_mean - self.y_mean
+        between = self.weight * weight / total
+        terms = [term for term in (*outer, (between, z_step)) if term[0]]
+        scales = np.array([scale for scale, _ in terms])
+        vectors = np.array([vector for _, vector in terms]).reshape(len(terms), self.n_features)
+        add_to_triangle(self._lower, part, scales, vectors)
+        self.gradient += gradient
+        self.gradient += between * np.outer(z_step, y_step)
+        self.y_square += y_square + between * y_step**2
+        self.z_mean += weight / total * z_step
+        self.y_mean += weight / total * y_step
+        self.weight = total
+
+
+def _reference(Z: np.ndarray) -> np.ndarray:
+    """For each column, what to subtract before squares are summed: zero, or about its mean.
+
+    A sample is enough: a reference within a few standard deviations of the mean loses no digits.
+    """
+    sample = Z[:: max(1, len(Z) // _SAMPLE)].astype(np.float64)
+    mean, spread = sample.mean(axis=0), sample.std(axis=0)
+    return np.where(np.abs(mean) > _FAR * spread, mean, 0.0).astype(Z.dtype)
+
+
+def _check_finite(sums: np.ndarray, Z: np.ndarray) -> None:
+    """Complain about rows whose sums overflow, before they are added to others."""
+    if not np.isfinite(sums).all():
+        raise ValueError(
+            f"features or targets are too large for {Z.dtype}, or not finite: the largest feature "
+            f"is {np.abs(Z).max():.3g}; scale the rows, for instance to unit norm."
+        )
+
+
+def _subtract(Z: np.ndarray, reference: np.ndarray) -> None:
+    def task(start: int, stop: int) -> None:
+        Z[start:stop] -= reference
+
+    for_each_block(task, len(Z), Z.strides[0])
+
+
+def _checked(Z: Any, Y: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    Z = np.asarray(Z)
+    Z = np.ascontiguousarray(Z, dtype=Z.dtype if Z.dtype == np.float32 else np.float64)
+    Y = np.asarray(Y)
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    if Z.ndim != 2 or Y.ndim != 2 or len(Z) != len(Y):
+        raise ValueError(
+            f"Z and Y must be matrices of equally many rows, got shapes {Z.shape} and {Y.shape}."
+        )
+    if weights is None:
+        return Z, Y, None
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (len(Z),) or not (weights >= 0).all() or not np.isfinite(weights).all():
+        raise ValueError(
+            f"sample_weight must be {len(Z)} finite numbers that are not negative, one per row."
+        )
+    return Z, Y, weights

@@ -1,0 +1,191 @@
+"""What the one-pass classifier and the one-pass regressor do the same way."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from craftmaps.learn import ridge
+from craftmaps.learn.memory import refuse_if_too_large
+from craftmaps.learn.penalty import penalty_of
+from craftmaps.learn.stream import Encode, FeatureStream, fill_features
+from craftmaps.maps.base import is_integer, is_number
+
+FLOATS = (np.float64, np.float32)
+_PREDICT_ROWS = 1024  # turned into features at a time by predictions
+
+
+def begin(
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    encode: Encode,
+    *,
+    n_targets: int,
+    n_rows: int | None = None,
+    sample_rows: int = 0,
+) -> None:
+    """Fit the map on the rows X and give the estimator an empty stream.
+
+    n_rows is how many rows will come in all, None if that is not known.
+    """
+    _check_parameters(estimator)
+    feature_map = estimator.feature_map
+    if feature_map is not None:
+        feature_map = clone(feature_map).fit(X, y)
+    n_features = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
+    few = n_rows is not None and n_rows < n_features
+    n_folds = 1 if _is_single(estimator.alpha) else estimator.n_folds
+    if not few:
+        refuse_if_too_large(n_features, n_targets, X.dtype.itemsize, n_folds)
+    capacity = estimator.block_rows if n_rows is None else min(estimator.block_rows, n_rows)
+    estimator.feature_map_ = feature_map
+    estimator._stream = FeatureStream(
+        feature_map,
+        n_features,
+        n_rows if few and n_rows is not None else capacity,
+        X.dtype,
+        encode,
+        n_folds,
+        sample_rows,
+    )
+    estimator._probe = X[:1].copy()
+
+
+def stream_of(estimator: Any) -> FeatureStream:
+    """The stream of a fitted estimator."""
+    if not hasattr(estimator, "_stream"):
+        raise NotFittedError(
+            f"This {type(estimator).__name__} instance is not fitted yet; call fit, partial_fit or "
+            f"fit_blocks first."
+        )
+    stream: FeatureStream = estimator._stream
+    return stream
+
+
+def solution_of(estimator: Any) -> ridge.Solution:
+    """The solution for all rows so far; computed when it is first asked for."""
+    stream = stream_of(estimator)
+    if stream.solution is None:
+        stream.solution = _solve(estimator, stream)
+    return stream.solution
+
+
+def solved(name: str) -> Any:
+    """A read-only attribute of an estimator that comes from its solution."""
+
+    def get(estimator: Any) -> Any:
+        return getattr(solution_of(estimator), name)
+
+    return property(get)
+
+
+def predictions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
+    """Predicted targets of validated rows, some rows at a time."""
+    solution, stream = solution_of(estimator), stream_of(estimator)
+    coef, intercept = (a.astype(X.dtype) for a in (solution.coef, solution.intercept))
+    buffer = np.empty((min(_PREDICT_ROWS, X.shape[0]), stream.n_features), X.dtype)
+    for start in range(0, X.shape[0], _PREDICT_ROWS):
+        rows = X[start : start + _PREDICT_ROWS]
+        Z = buffer[: rows.shape[0]]
+        fill_features(stream.feature_map, rows, Z)
+        yield Z @ coef + intercept
+
+
+def left_out_predictions(estimator: Any) -> np.ndarray:
+    """What would be predicted for the rows of the sample, had each been left out of the pass."""
+    solution, stream = solution_of(estimator), stream_of(estimator)
+    sample = stream.sample
+    targets = stream.encode(sample.labels).astype(np.float64)
+    residuals = targets - (sample.Z @ solution.coef + solution.intercept)
+    penalty = penalty_of(stream.feature_map, stream.n_features)
+    problem = stream.problem(estimator.fit_intercept, penalty is None)
+    total, rows = problem.total(), problem.rows(sample.Z)
+    alphas = np.broadcast_to(solution.alpha, residuals.shape[1:])
+    for alpha in np.unique(alphas):
+        h = ridge.leverages(
+            total, rows, alpha, fit_intercept=estimator.fit_intercept, penalty=penalty
+        )
+        h *= np.minimum(sample.weights, 1)  # of a row of weight 2, one of two copies is left out
+        residuals[:, alphas == alpha] /= np.maximum(1 - h, 1e-12)[:, None]
+    return np.asarray(targets - residuals)
+
+
+def check_mergeable(estimator: Any, other: Any) -> None:
+    """Raise unless both are fitted, of one kind, with the same map and the same folds."""
+    if type(other) is not type(estimator):
+        raise ValueError(
+            f"a {type(estimator).__name__} merges with another one, not with a "
+            f"{type(other).__name__}."
+        )
+    mine, theirs = stream_of(estimator), stream_of(other)
+    if mine.n_features == theirs.n_features and len(mine.folds) == len(theirs.folds):
+        Z = np.empty((2, mine.n_features))
+        fill_features(mine.feature_map, estimator._probe, Z[:1])
+        fill_features(theirs.feature_map, estimator._probe, Z[1:])
+        if np.allclose(Z[0], Z[1], rtol=1e-4, atol=1e-4 * np.abs(Z).max()):
+            return
+    raise ValueError(
+        "the two learners have different feature maps or folds, so their sums do not add; fit one "
+        "map and give it to both as sklearn.frozen.FrozenEstimator(feature_map)."
+    )
+
+
+def sample_weights(weights: Any, X: Any) -> np.ndarray | None:
+    """Validated weights, or None."""
+    if weights is None:
+        return None
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (X.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            f"sample_weight must be {X.shape[0]} finite numbers that are not negative, one per "
+            f"row, got shape {weights.shape}."
+        )
+    return np.asarray(weights)
+
+
+def unpack(block: Any) -> tuple[Any, Any, Any]:
+    """(X, y) or (X, y, sample_weight) as three."""
+    if not isinstance(block, tuple | list) or len(block) not in (2, 3):
+        raise ValueError("blocks must yield (X, y) or (X, y, sample_weight).")
+    return (*block, None) if len(block) == 2 else tuple(block)
+
+
+def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:
+    penalty = penalty_of(stream.feature_map, stream.n_features)
+    problem = stream.problem(estimator.fit_intercept, penalty is None)
+    alpha, errors = estimator.alpha, None
+    options: dict[str, Any] = {"fit_intercept": estimator.fit_intercept, "penalty": penalty}
+    if not _is_single(alpha):
+        if not all(fold.weight for fold in problem.folds):
+            raise ValueError(
+                f"{stream.n_rows} rows do not fill {estimator.n_folds} folds; lower n_folds, or "
+                f"give one alpha."
+            )
+        errors = ridge.cross_validate(problem.folds, alpha, **options)
+        alpha = ridge.choose(alpha, errors, estimator.alpha_per_target)
+    solution = ridge.solve(problem.total(), alpha, per_target=estimator.alpha_per_target, **options)
+    if errors is not None:
+        solution.alphas, solution.scores = np.asarray(estimator.alpha, dtype=float), errors
+    return problem.restore(solution)
+
+
+def _is_single(alpha: Any) -> bool:
+    return isinstance(alpha, str) or np.ndim(alpha) == 0
+
+
+def _check_parameters(estimator: Any) -> None:
+    alpha = estimator.alpha
+    values = [alpha] if _is_single(alpha) else list(alpha)
+    named = isinstance(alpha, str) and alpha == "gcv"
+    if not named and not (values and all(is_number(v) and v >= 0 for v in values)):
+        raise ValueError(
+            f"alpha must be 'gcv', a number of at least 0, or a sequence of such numbers, got "
+            f"{alpha!r}."
+        )
+    for name, least in (("block_rows", 1), ("n_folds", 2)):
+        value = getattr(estimator, name)
+        if not is_integer(value) or value < least:
+            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")

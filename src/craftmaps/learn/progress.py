@@ -1,0 +1,79 @@
+"""A line on the terminal about a long fit."""
+
+import sys
+import time
+from typing import Self, TextIO
+
+_PATIENCE = 1.0  # seconds before the first line: short fits stay silent
+_INTERVAL = 0.2
+
+
+class Progress:
+    """Rows done, rows per second and time left, on one line that is rewritten.
+
+    Parameters
+    ----------
+    total : int or None
+        Rows to come, if known.
+    shown : bool or None, default=None
+        None shows the line if `stream` is a terminal.
+    stream : text stream, default=None
+        sys.stderr if None.
+
+    Examples
+    --------
+    >>> with Progress(total=1000) as progress:  # silent: this is no terminal
+    ...     progress.advance(500)
+    >>> progress.rows
+    500
+    """
+
+    def __init__(
+        self, total: int | None, shown: bool | None = None, stream: TextIO | None = None
+    ) -> None:
+        self.total = total
+        self.rows = 0
+        self._stream = sys.stderr if stream is None else stream
+        self._shown = self._stream.isatty() if shown is None else shown
+        self._start = time.perf_counter()
+        self._next = self._start + (_PATIENCE if shown is None else 0.0)
+        self._width = 0
+
+    def advance(self, rows: int) -> None:
+        """Count rows, and rewrite the line if it is time."""
+        self.rows += rows
+        now = time.perf_counter()
+        if self._shown and now >= self._next:
+            self._next = now + _INTERVAL
+            self._write(self.line(now - self._start))
+
+    def line(self, elapsed: float) -> str:
+        """What is shown after `elapsed` seconds."""
+        speed = self.rows / max(elapsed, 1e-9)
+        if self.total is None:
+            return f"{self.rows:,} rows, {speed:,.0f} rows/s, {_clock(elapsed)}"
+        left = (self.total - self.rows) / max(speed, 1e-9)
+        share = self.rows / max(self.total, 1)
+        return (
+            f"{self.rows:,} of {self.total:,} rows ({share:.0%}), {speed:,.0f} rows/s, "
+            f"{_clock(left)} left"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._width:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def _write(self, text: str) -> None:
+        self._stream.write("\r" + text.ljust(self._width))
+        self._stream.flush()
+        self._width = len(text)
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,203 @@
+"""Ridge regression on features, from one pass."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from craftmaps.learn.one_pass import (
+    FLOATS,
+    begin,
+    check_mergeable,
+    predictions,
+    sample_weights,
+    solution_of,
+    solved,
+    stream_of,
+    unpack,
+)
+from craftmaps.learn.progress import Progress
+
+
+class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Exact ridge regression on the features of a map: min |Y - Z W - c|^2 + alpha |W|^2.
+
+    One pass over the rows keeps sums of size n_components^2; W, c and alpha come from them. The
+    result is the same whether rows come at once, in blocks, or merged from several learners.
+
+    Parameters
+    ----------
+    feature_map : transformer or None, default=None
+        Turns rows into features: a map of this package or any scikit-learn transformer. None
+        takes the rows as they are. A clone of it is fitted on the rows of `fit` or on the first
+        block; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it is.
+    alpha : "gcv", float or sequence of floats, default="gcv"
+        The penalty, on the scale of scikit-learn's Ridge. "gcv" takes the minimum of generalised
+        cross-validation, from the sums alone; of a sequence the alpha with the least K-fold error,
+        for which sums are kept per fold.
+    fit_intercept : bool, default=True
+        Whether to fit c, which is not penalised.
+    alpha_per_target : bool, default=False
+        Whether each target may get its own alpha.
+    n_folds : int, default=5
+        Folds for a sequence of alphas; row i of the stream belongs to fold i mod n_folds.
+    block_rows : int, default=4096
+        Rows whose features are held at a time and enter the sums together.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_components,) or (n_targets, n_components)
+    intercept_ : float or ndarray of shape (n_targets,)
+    alpha_ : float or ndarray of shape (n_targets,)
+    jitter_ : float or ndarray
+        What had to be added to alpha_ because the system was singular to working precision; 0
+        usually, and a warning otherwise.
+    condition_ : float or ndarray
+        Condition number of the system that was solved: of extreme eigenvalues where alpha was
+        searched, LAPACK's estimate in the 1-norm otherwise.
+    alphas_, scores_ : ndarray of shape (n_alphas,) and (n_alphas, n_targets), or None
+        The alphas that were tried, and their GCV score or mean squared K-fold error.
+    feature_map_ : fitted transformer or None
+    n_samples_seen_ : int
+
+    Notes
+    -----
+    Rows of float32 are learnt in float32 with sums in float64, at half the time. A row of
+    sample_weight 2 counts as two rows, in GCV too: give weights of mean 1 there.
+
+    A map may offer `penalty()`, a positive semi-definite matrix P: then alpha w^T P w is penalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import OnePassRegressor, Polynomial, RandomMaclaurin
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 5)) / 3
+    >>> y = X[:, 0] * X[:, 1] + 0.01 * rng.standard_normal(2000)
+    >>> feature_map = RandomMaclaurin(Polynomial(degree=2), n_components=200, random_state=0)
+    >>> model = OnePassRegressor(feature_map).fit(X[:1000], y[:1000])
+    >>> round(model.score(X[1000:], y[1000:]), 2)
+    0.99
+    """
+
+    def __init__(
+        self,
+        feature_map: Any = None,
+        *,
+        alpha: Any = "gcv",
+        fit_intercept: bool = True,
+        alpha_per_target: bool = False,
+        n_folds: int = 5,
+        block_rows: int = 4096,
+    ) -> None:
+        self.feature_map = feature_map
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.alpha_per_target = alpha_per_target
+        self.n_folds = n_folds
+        self.block_rows = block_rows
+
+    alpha_ = solved("alpha")
+    jitter_ = solved("jitter")
+    condition_ = solved("condition")
+    alphas_ = solved("alphas")
+    scores_ = solved("scores")
+
+    @property
+    def coef_(self) -> np.ndarray:
+        coef = solution_of(self).coef
+        return np.asarray(coef[:, 0] if self._one_target else coef.T)
+
+    @property
+    def intercept_(self) -> Any:
+        intercept = solution_of(self).intercept
+        return float(intercept[0]) if self._one_target else intercept
+
+    @property
+    def n_samples_seen_(self) -> int:
+        return stream_of(self).n_rows
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and targets y, forgetting what was learnt before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+        """
+        self.__dict__.pop("_stream", None)
+        with Progress(len(y) if hasattr(y, "__len__") else None) as progress:
+            self._add(X, y, sample_weight, progress, whole=True)
+            solution_of(self)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from further rows. The system is solved when a result is first asked for."""
+        return self._add(X, y, sample_weight, Progress(None, shown=False))
+
+    def fit_blocks(self, blocks: Iterable[Any], progress: bool | None = None) -> Self:
+        """Learn from an iterable of (X, y) or (X, y, sample_weight), whatever its length.
+
+        progress=None shows a line of progress if standard error is a terminal.
+        """
+        self.__dict__.pop("_stream", None)
+        with Progress(None, progress) as line:
+            for block in blocks:
+                self._add(*unpack(block), line)
+        if not line.rows:
+            raise ValueError("blocks is empty: there is nothing to learn from.")
+        solution_of(self)
+        return self
+
+    def merge(self, other: "OnePassRegressor") -> Self:
+        """Learn what `other` has learnt from its rows with the same map; it stays as it is."""
+        check_mergeable(self, other)
+        self._stream.merge(other._stream)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted targets, of the shape of y."""
+        stream_of(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        predicted = np.concatenate(list(predictions(self, X)))
+        return predicted[:, 0] if self._one_target else predicted
+
+    def _add(
+        self, X: Any, y: Any, sample_weight: Any, progress: Progress, whole: bool = False
+    ) -> Self:
+        first = not hasattr(self, "_stream")
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=FLOATS,
+            multi_output=True,
+            y_numeric=True,
+            reset=first,
+        )
+        weights = sample_weights(sample_weight, X)
+        targets = y[:, None] if y.ndim == 1 else y
+        if first:
+            n_rows = len(y) if whole else None
+            begin(self, X, y, _as_floats, n_targets=targets.shape[1], n_rows=n_rows)
+            self._one_target, self._n_targets = y.ndim == 1, targets.shape[1]
+        elif targets.shape[1] != self._n_targets:
+            raise ValueError(f"y has {targets.shape[1]} targets, and had {self._n_targets} before.")
+        self._stream.add(X, targets.astype(np.float64), weights, progress)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_stream")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _as_floats(y: np.ndarray) -> np.ndarray:
+    return y

@@ -1,0 +1,288 @@
+"""The ridge solve: one factorisation for all targets, alpha from the statistics of the pass."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgWarning, blas, lapack, solve_triangular
+
+from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.learn.penalty import whitening
+from craftmaps.learn.tridiagonal import TridiagonalForm
+
+_STEPS = 4  # alphas per decade when GCV chooses
+
+
+@dataclass
+class Solution:
+    """Coefficients and how they were found.
+
+    coef is (n_features, n_targets); alpha, jitter and condition are numbers, or one per target.
+    condition is that of the matrix that was solved: the ratio of extreme eigenvalues when alpha was
+    searched, LAPACK's estimate in the 1-norm otherwise. alphas and scores are the search, if any.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    alpha: Any
+    jitter: Any
+    condition: Any
+    alphas: np.ndarray | None = None
+    scores: np.ndarray | None = None
+
+
+def solve(
+    equations: NormalEquations,
+    alpha: Any = "gcv",
+    *,
+    fit_intercept: bool = True,
+    per_target: bool = False,
+    penalty: np.ndarray | None = None,
+) -> Solution:
+    """Minimise sum w (y - b^T z - c)^2 + alpha b^T P b, P the identity unless given.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+    alpha : float, array of one per target, or "gcv"
+        "gcv" takes the minimum of generalised cross-validation among powers of 10^(1/4).
+    fit_intercept : bool, default=True
+        Whether c is fitted (never penalised), or zero.
+    per_target : bool, default=False
+        Whether "gcv" may choose another alpha for each target.
+    penalty : ndarray of shape (n_features, n_features), default=None
+        P, positive semi-definite, of any rank.
+    """
+    if not equations.weight:
+        raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
+    if not isinstance(alpha, str) and np.ndim(alpha) == 0:
+        return _solve_one(equations, float(alpha), fit_intercept, penalty)
+    path = RidgePath(equations, fit_intercept, penalty)
+    if not isinstance(alpha, str):
+        return path.solution(np.asarray(alpha, dtype=np.float64))
+    alphas = path.grid()
+    scores = path.gcv(alphas)
+    solution = path.solution(_best(alphas, scores, per_target))
+    solution.alphas, solution.scores = alphas, scores
+    return solution
+
+
+class RidgePath:
+    """Solutions, residuals and degrees of freedom of one ridge problem for every alpha.
+
+    With A = Q T Q^T and g = Q^T G, w = (T + alpha)^-1 g gives the coefficients Q w, and
+    RSS = |y|^2 - g^T w - alpha |w|^2, df = sum_j L_j / (L_j + alpha), L the eigenvalues.
+    """
+
+    def __init__(
+        self, equations: NormalEquations, fit_intercept: bool, penalty: np.ndarray | None = None
+    ) -> None:
+        self._whitening = whitening(penalty, equations.precision)
+        lower, right, square = self._whitening.reduce(*equations.system(fit_intercept))
+        self._square = square
+        self._form = TridiagonalForm(lower, right)
+        self._free = self._whitening.free + int(fit_intercept)
+        self._weight, self._fit_intercept = equations.weight, fit_intercept
+        self._means = equations.z_mean, equations.y_mean
+        self._eps = float(np.finfo(equations.precision).eps)
+
+    def grid(self) -> np.ndarray:
+        """Powers of 10^(1/4) between what the precision can tell from zero and sum_j L_j.
+
+        They do not depend on the data otherwise, so that the same rows in other blocks, or with
+        weights instead of repetitions, choose the same alpha.
+        """
+        top = float(np.maximum(self._form.eigenvalues, 0).sum()) or 1.0
+        bottom = 10 * self._eps * top
+        first, last = (int(np.ceil(_STEPS * np.log10(value))) for value in (bottom, 10 * top))
+        return np.asarray(10.0 ** (np.arange(first, last + 1) / _STEPS))
+
+    def gcv(self, alphas: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Generalised cross-validation, (RSS / n) / (1 - df / n)^2, of shape (n_alphas, n_targets).
+
+        n is the total weight; df counts the intercept. Residuals that rounding hides count as what
+        it hides, so that among alphas that interpolate the largest is taken.
+        """
+        n = self._weight
+        floor = self._eps ** (2 / 3) * self._square
+        scores = np.empty((len(alphas), len(self._square)))
+        for i, alpha in enumerate(alphas):
+            left = 1 - self.degrees_of_freedom(alpha) / n
+            residual = np.maximum(self.residual(alpha), floor)
+            scores[i] = residual / n / left**2 if left > 0 else np.inf
+        return scores
+
+    def residual(self, alpha: float) -> np.ndarray:
+        """Sum of squared residuals of each target."""
+        w = self._form.solve(alpha + self.jitter(alpha))
+        explained = (self._form.rotated * w).sum(axis=0) + alpha * np.square(w).sum(axis=0)
+        return np.asarray(self._square - explained)
+
+    def degrees_of_freedom(self, alpha: float) -> float:
+        """Trace of the hat matrix, with the intercept and unpenalised directions."""
+        values = np.maximum(self._form.eigenvalues, 0)
+        alpha += self.jitter(alpha)
+        return float((values / (values + alpha)).sum()) + self._free
+
+    def jitter(self, alpha: float) -> float:
+        """What must be added to alpha for a matrix that the precision can tell from singular."""
+        values = self._form.eigenvalues
+        least = self._eps * max(float(values[-1]), 0.0) or self._eps
+        return max(0.0, least - (alpha + min(float(values[0]), 0.0)) if values[0] < least else 0.0)
+
+    def solution(self, alpha: np.ndarray) -> Solution:
+        """The solution at one alpha, or at one per target."""
+        coef = np.empty_like(self._form.rotated)
+        for value in np.unique(alpha):
+            chosen = np.broadcast_to(alpha == value, coef.shape[1:])
+            coef[:, chosen] = self._form.solve(value + self.jitter(value))[:, chosen]
+        jitter = np.vectorize(self.jitter, otypes=[float])(alpha)
+        values = self._form.eigenvalues
+        condition = (values[-1] + alpha + jitter) / (values[0] + alpha + jitter)
+        _warn_of(jitter.max(), alpha)
+        coef = self._whitening.restore(self._form.unrotate(coef))
+        intercept = _intercept(*self._means, coef, self._fit_intercept)
+        return Solution(coef, intercept, _plain(alpha), _plain(jitter), _plain(condition))
+
+
+def cross_validate(
+    folds: Sequence[NormalEquations],
+    alphas: Sequence[float],
+    *,
+    fit_intercept: bool = True,
+    penalty: np.ndarray | None = None,
+) -> np.ndarray:
+    """Mean squared error on each fold of what the other folds teach, from their sums alone.
+
+    Returns an array of shape (n_alphas, n_targets): for coefficients W and intercept c, the error
+    on fold f is |Y_f|^2 - 2 tr(W^T G_f) + tr(W^T H_f W) + n_f |v_f - W^T m_f - c|^2.
+    """
+    errors = np.zeros((len(alphas), folds[0].n_targets))
+    for held_out in folds:
+        rest = NormalEquations()
+        for fold in folds:
+            if fold is not held_out:
+                rest.merge(fold)
+        path = RidgePath(rest, fit_intercept, penalty)
+        del rest  # the path has a copy
+        for i, alpha in enumerate(alphas):
+            solution = path.solution(np.asarray(alpha, dtype=np.float64))
+            errors[i] += squared_error(held_out, solution.coef, solution.intercept)
+        del path
+    return errors / sum(fold.weight for fold in folds)
+
+
+def squared_error(
+    equations: NormalEquations, coef: np.ndarray, intercept: np.ndarray
+) -> np.ndarray:
+    """Sum of squared errors of a linear model on the rows behind `equations`, per target."""
+    quadratic = np.einsum("ij,ij->j", coef, _symmetric_product(equations, coef))
+    shift = equations.y_mean - equations.z_mean @ coef - intercept
+    linear = np.einsum("ij,ij->j", coef, equations.gradient)
+    return np.asarray(equations.y_square - 2 * linear + quadratic + equations.weight * shift**2)
+
+
+def leverages(
+    equations: NormalEquations,
+    Z: np.ndarray,
+    alpha: float,
+    *,
+    fit_intercept: bool = True,
+    penalty: np.ndarray | None = None,
+) -> np.ndarray:
+    """z^T (H + alpha P)^-1 z for rows z (about the mean, and 1 / n more, with an intercept).
+
+    Times its weight, this is a row's entry h in the diagonal of the hat matrix: had the row been
+    left out, its residual e would have been e / (1 - h).
+    """
+    change = whitening(penalty, equations.precision)
+    lower, _, _ = change.reduce(*equations.system(fit_intercept))
+    rows, free = change.rows(Z - equations.z_mean if fit_intercept else Z.astype(np.float64))
+    upper, _, _ = factor(lower, alpha, float(np.finfo(equations.precision).eps))
+    half = solve_triangular(upper, rows.T, trans="T")
+    return np.asarray(np.square(half).sum(axis=0) + free + fit_intercept / equations.weight)
+
+
+def choose(alphas: Sequence[float], errors: np.ndarray, per_target: bool) -> np.ndarray:
+    """The alpha (or the alphas, one per target) with the smallest error."""
+    return _best(np.asarray(alphas, dtype=np.float64), errors, per_target)
+
+
+def factor(lower: np.ndarray, alpha: float, eps: float) -> tuple[np.ndarray, float, float]:
+    """Cholesky factor of A + (alpha + jitter) I, the jitter it took, and the condition estimated.
+
+    The jitter is zero unless the matrix is singular to the precision `eps` of its entries. The
+    factor is written into the upper triangle of the Fortran-ordered matrix `lower` itself.
+    """
+    diagonal = lower.diagonal().copy()
+    norm, jitter = 0.0, 0.0
+    while True:
+        norm = max(norm, _mirror(lower))
+        if not np.isfinite(norm):
+            raise np.linalg.LinAlgError("the normal equations are not finite.")
+        np.fill_diagonal(lower, diagonal + alpha + jitter)
+        upper, info = lapack.dpotrf(lower, lower=0, overwrite_a=1, clean=0)
+        reciprocal = lapack.dpocon(upper, norm + alpha + jitter, uplo="U")[0] if info == 0 else 0.0
+        if reciprocal > eps:
+            return upper, jitter, 1 / reciprocal
+        jitter = 10 * jitter or eps * (norm or 1.0)
+        np.fill_diagonal(lower, diagonal)
+
+
+def _mirror(matrix: np.ndarray, strip: int = 128) -> float:
+    """Copy the lower triangle to the upper one, strip by strip; returns the 1-norm."""
+    norm = 0.0
+    for start in range(0, len(matrix), strip):
+        stop = min(start + strip, len(matrix))
+        corner = np.tril(matrix[start:stop, start:stop])
+        matrix[start:stop, start:stop] = corner + np.tril(corner, -1).T
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
+        norm = max(norm, float(np.abs(matrix[:, start:stop]).sum(axis=0).max()))
+    return norm
+
+
+def _solve_one(
+    equations: NormalEquations, alpha: float, fit_intercept: bool, penalty: np.ndarray | None
+) -> Solution:
+    change = whitening(penalty, equations.precision)
+    lower, right, _ = change.reduce(*equations.system(fit_intercept))
+    eps = float(np.finfo(equations.precision).eps)
+    upper, jitter, condition = factor(lower, alpha, eps)
+    _warn_of(jitter, alpha)
+    coef, _ = lapack.dpotrs(upper, right, lower=0)
+    coef = change.restore(coef)
+    intercept = _intercept(equations.z_mean, equations.y_mean, coef, fit_intercept)
+    return Solution(coef, intercept, alpha, jitter, condition)
+
+
+def _plain(value: np.ndarray) -> Any:
+    return value if value.ndim else float(value)
+
+
+def _intercept(
+    z_mean: np.ndarray, y_mean: np.ndarray, coef: np.ndarray, fitted: bool
+) -> np.ndarray:
+    return np.asarray(y_mean - z_mean @ coef) if fitted else np.zeros(coef.shape[1])
+
+
+def _best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:
+    if per_target:
+        return np.asarray(alphas[scores.argmin(axis=0)])
+    return np.asarray(alphas[scores.sum(axis=1).argmin()])
+
+
+def _symmetric_product(equations: NormalEquations, right: np.ndarray) -> np.ndarray:
+    return np.asarray(blas.dsymm(1.0, equations._lower, np.asfortranarray(right), lower=1))
+
+
+def _warn_of(jitter: float, alpha: Any) -> None:
+    if jitter > 0:
+        warnings.warn(
+            f"the system at alpha={alpha} is singular to working precision; {jitter:.3g} was added "
+            f"to its diagonal (attribute jitter_). Raise alpha, or remove features that depend on "
+            f"others.",
+            LinAlgWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,224 @@
+"""Rows in, sums out: the buffer between a feature map and the normal equations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import qr
+
+from craftmaps.learn import ridge
+from craftmaps.learn.calibration import RowSample
+from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.learn.progress import Progress
+
+Encode = Callable[[np.ndarray], np.ndarray]
+
+
+class FeatureStream:
+    """What a learner keeps of the rows it has seen.
+
+    Rows are turned into features in a buffer of `capacity` rows, which becomes one rank-k update
+    when it is full: how the stream is cut into blocks makes no difference. Row i of the stream
+    belongs to fold i mod n_folds. As long as all rows fit the buffer and are fewer than the
+    features, they are kept, and the problem is solved in the space that they span.
+
+    Parameters
+    ----------
+    feature_map : fitted transformer, or None for the rows themselves
+    n_features : int
+        Columns that it makes.
+    capacity, dtype
+        Of the buffer.
+    encode : callable
+        From what `add` is given as y to a matrix of targets.
+    n_folds : int, default=1
+    sample_rows : int, default=0
+        Rows to keep for calibration.
+    """
+
+    def __init__(
+        self,
+        feature_map: Any,
+        n_features: int,
+        capacity: int,
+        dtype: np.dtype,
+        encode: Encode,
+        n_folds: int = 1,
+        sample_rows: int = 0,
+    ) -> None:
+        self.feature_map = feature_map
+        self.n_features = n_features
+        self.encode = encode
+        self.n_rows = 0
+        self.folds = _empty(n_folds)
+        self.sample = RowSample(sample_rows, n_features, dtype)
+        self.solution: ridge.Solution | None = None  # of all rows so far, when it is known
+        self.temperature: float | None = None
+        self._Z = np.empty((capacity, n_features), dtype)
+        self._y = np.empty(0)
+        self._weights = np.ones(capacity)
+        self._index = np.empty(capacity, np.int64)
+        self._filled = 0
+
+    def add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, progress: Progress) -> None:
+        """Add validated rows."""
+        self._forget()
+        done = 0
+        while done < X.shape[0]:
+            rows = self._room(X.shape[0] - done, y)
+            some = slice(done, done + rows.stop - rows.start)
+            fill_features(self.feature_map, X[some], self._Z[rows])
+            self._y[rows] = y[some]
+            self._weights[rows] = 1.0 if weights is None else weights[some]
+            self._index[rows] = np.arange(self.n_rows, self.n_rows + rows.stop - rows.start)
+            self._took(rows)
+            self.sample.add(self._Z[rows], self._y[rows], self._weights[rows], self._index[rows])
+            done = some.stop
+            progress.advance(rows.stop - rows.start)
+
+    def merge(self, other: "FeatureStream") -> Self:
+        """Add what another stream has seen through the same map; it stays as it is."""
+        self._forget()
+        for mine, theirs in zip(self.folds, other.folds, strict=True):
+            mine.merge(theirs)
+        self.n_rows += other.n_rows - other._filled
+        done = 0
+        while done < other._filled:
+            rows = self._room(other._filled - done, other._y)
+            some = slice(done, done + rows.stop - rows.start)
+            for name in ("_Z", "_y", "_weights", "_index"):
+                getattr(self, name)[rows] = getattr(other, name)[some]
+            self._took(rows)
+            done = some.stop
+        self.sample.merge(other.sample)
+        return self
+
+    def relabel(self, new_labels: np.ndarray, positions: np.ndarray) -> None:
+        """Renumber classes after some were announced that no row has had: their target is -1."""
+        self._forget()
+        for fold in self.folds:
+            if fold.n_features:
+                fold.add_constant_targets(positions, -1.0)
+        self._y[: self._filled] = new_labels[self._y[: self._filled]]
+        self.sample.labels = new_labels[self.sample.labels]
+
+    def problem(self, fit_intercept: bool, rotatable: bool) -> "Problem":
+        """The sums to solve; `rotatable` says that the penalty is the same in all directions."""
+        if rotatable and self._filled < self.n_features and not any(f.n_rows for f in self.folds):
+            return self._row_space(fit_intercept)
+        self._flush()
+        return Problem(self.folds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        used = {name: getattr(self, name)[: self._filled] for name in ("_Z", "_y")}
+        return self.__dict__ | used | {"_capacity": len(self._Z)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        capacity = state.pop("_capacity")
+        self.__dict__.update(state)
+        for name in ("_Z", "_y"):
+            used = getattr(self, name)
+            whole = np.empty((capacity, *used.shape[1:]), used.dtype)
+            whole[: len(used)] = used
+            setattr(self, name, whole)
+
+    def _forget(self) -> None:
+        self.solution = self.temperature = None
+
+    def _room(self, wanted: int, y: np.ndarray) -> slice:
+        """The next rows of the buffer, after making room if there is none."""
+        if self._filled == len(self._Z):
+            self._flush()
+        if not len(self._y):
+            self._y = np.empty((len(self._Z), *y.shape[1:]), y.dtype)
+        return slice(self._filled, min(len(self._Z), self._filled + wanted))
+
+    def _took(self, rows: slice) -> None:
+        self._filled = rows.stop
+        self.n_rows += rows.stop - rows.start
+
+    def _flush(self) -> None:
+        _add_to_folds(
+            self.folds, self._Z[: self._filled], *self._pending(), self._index[: self._filled]
+        )
+        self._filled = 0
+
+    def _pending(self) -> tuple[np.ndarray, np.ndarray | None]:
+        weights = self._weights[: self._filled]
+        return self.encode(self._y[: self._filled]), None if (weights == 1).all() else weights
+
+    def _row_space(self, fit_intercept: bool) -> "Problem":
+        """Coordinates in the span of fewer rows than features: Z = R^T Q^T, ridge on R^T."""
+        Z = self._Z[: self._filled].astype(np.float64)
+        centre = Z.mean(axis=0) if fit_intercept else np.zeros(self.n_features)
+        Z -= centre
+        basis, R = qr(Z.T, mode="economic", overwrite_a=True, check_finite=False)
+        folds = _empty(len(self.folds))
+        _add_to_folds(folds, R.T, *self._pending(), self._index[: self._filled])
+        for fold in folds:
+            fold.precision = self._Z.dtype
+        return Problem(folds, basis, centre)
+
+
+@dataclass
+class Problem:
+    """Sums per fold, perhaps in coordinates `basis` about `centre`."""
+
+    folds: list[NormalEquations]
+    basis: np.ndarray | None = None
+    centre: np.ndarray | None = None
+
+    def total(self) -> NormalEquations:
+        """The sums of all folds."""
+        if len(self.folds) == 1:
+            return self.folds[0]
+        whole = NormalEquations()
+        for fold in self.folds:
+            whole.merge(fold)
+        return whole
+
+    def rows(self, Z: np.ndarray) -> np.ndarray:
+        """Features in the coordinates of the problem."""
+        return Z if self.basis is None else (Z - self.centre) @ self.basis
+
+    def restore(self, solution: ridge.Solution) -> ridge.Solution:
+        """A solution of the problem as one for features."""
+        if self.basis is not None:
+            solution.coef = self.basis @ solution.coef
+            solution.intercept = solution.intercept - self.centre @ solution.coef
+        return solution
+
+
+def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:
+    """Write the features of the rows of X into `out`, whatever kind of transformer makes them."""
+    if hasattr(feature_map, "transform_into"):
+        feature_map.transform_into(X, out)
+        return
+    Z = X if feature_map is None else feature_map.transform(X)
+    out[:] = Z.toarray() if sparse.issparse(Z) else Z
+
+
+def _empty(n_folds: int) -> list[NormalEquations]:
+    first = NormalEquations()
+    return [first, *(NormalEquations().share_work(first) for _ in range(n_folds - 1))]
+
+
+def _add_to_folds(
+    folds: list[NormalEquations],
+    Z: np.ndarray,
+    Y: np.ndarray,
+    weights: np.ndarray | None,
+    index: np.ndarray,
+) -> None:
+    """Add rows to the folds of their places in the stream, using the memory of Z."""
+    if not len(Z):
+        return
+    if len(folds) == 1:
+        folds[0].update(Z, Y, weights, overwrite=True)
+        return
+    for number, fold in enumerate(folds):
+        rows = index % len(folds) == number
+        some = None if weights is None else weights[rows]
+        fold.update(Z[rows], Y[rows], some, overwrite=True)

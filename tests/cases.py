@@ -1,0 +1,78 @@
+"""Every feature map of the library, once per way in which it can be set up.
+
+A new map, or a new option of one, joins all common tests by a line in CASES.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from craftmaps import (
+    CraftMap,
+    Exponential,
+    FourierFeatures,
+    Gaussian,
+    Polynomial,
+    RandomMaclaurin,
+    TensorSketch,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A map and what may be asked of it.
+
+    `same_bits`: a row's features do not depend on the rows beside it, to the last bit. That is not
+    so where matrices are multiplied by BLAS, which rounds by the shape of the whole product.
+    `any_rows`: it can be fitted to rows of any length, with a single component, as scikit-learn's
+    own checks do.
+    """
+
+    name: str
+    estimator: BaseEstimator
+    same_bits: bool = True
+    any_rows: bool = True
+
+
+def maclaurin(name, same_bits=True, any_rows=True, **options):
+    options = {"kernel": Polynomial(degree=3), "n_components": 150, "random_state": 0} | options
+    return Case(f"maclaurin-{name}", RandomMaclaurin(**options), same_bits, any_rows)
+
+
+def fourier(name, same_bits=True):
+    feature_map = FourierFeatures(Gaussian(gamma=0.5), 151, sampling=name, random_state=0)
+    return Case(f"fourier-{name}", feature_map, same_bits)
+
+
+CASES = [
+    maclaurin("default"),
+    maclaurin("complex", any_rows=False, complex_to_real=True, n_components=151),
+    maclaurin("h01", any_rows=False, h01=True),
+    maclaurin("geometric", degrees="geometric", p=3.0),
+    maclaurin("proportional", degrees="proportional"),
+    maclaurin("high", any_rows=False, kernel=Polynomial(degree=20, gamma=0.1), n_components=200),
+    maclaurin("exp", any_rows=False, kernel=Exponential(gamma=0.5)),
+    maclaurin("rademacher", same_bits=False, projection="rademacher"),
+    maclaurin("gaussian", same_bits=False, projection="gaussian"),
+    maclaurin("pooled", projection="pooled"),
+    Case("tensor-sketch", TensorSketch(Polynomial(degree=3), 150, random_state=0)),
+    Case("tensor-sketch-odd", TensorSketch(Polynomial(degree=4, coef0=0.0), 101, random_state=0)),
+    Case("craft", CraftMap(Polynomial(degree=3), 150, random_state=0)),
+    Case("craft-srht", CraftMap(Polynomial(3), 150, down="srht", random_state=0)),
+    fourier("iid", same_bits=False),
+    fourier("orthogonal", same_bits=False),
+    fourier("qmc", same_bits=False),
+    fourier("structured"),
+    fourier("fastfood"),
+]
+every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def rows(n=40, d=13, seed=0):
+    """Rows of unit norm, a third of whose entries are 0; d is not a power of two."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.67)
+    X[:, 0] = 1.0
+    return X / np.linalg.norm(X, axis=1, keepdims=True)

@@ -1,0 +1,87 @@
+"""What the learners refuse, in one sentence each, and the memory that they declare."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import normalize
+
+from craftmaps import OnePassClassifier, RandomMaclaurin
+from craftmaps.learn import memory
+
+TRAIN = slice(0, 1000)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return normalize(X), y
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": -1.0}, "alpha must be 'gcv', a number of at least 0"),
+        ({"alpha": "loo"}, "alpha must be 'gcv'"),
+        ({"alpha": []}, "alpha must be 'gcv'"),
+        ({"alpha": [1.0, None]}, "alpha must be 'gcv'"),
+        ({"block_rows": 0}, "block_rows must be an integer of at least 1"),
+        ({"alpha": [1.0, 2.0], "n_folds": 1}, "n_folds must be an integer of at least 2"),
+        ({"codes": "onevsrest"}, "codes must be"),
+        ({"decoding": "l1"}, "decoding must be one of"),
+    ],
+)
+def test_wrong_parameters_are_named(digits, options, message):
+    X, y = digits
+    with pytest.raises(ValueError, match=message):
+        OnePassClassifier(**options).fit(X[TRAIN], y[TRAIN])
+
+
+def test_folds_without_rows_are_named(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="30 rows do not fill 40 folds"):
+        OnePassClassifier(alpha=[1.0, 2.0], n_folds=40).fit(X[:30], y[:30])
+
+
+def test_streams_say_what_they_need(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="needs all labels at once.*dict"):  # noqa: RUF043
+        OnePassClassifier(class_weight="balanced").partial_fit(X, y)
+    with pytest.raises(ValueError, match="at least two classes.*announce all of them"):  # noqa: RUF043
+        OnePassClassifier().partial_fit(X[:1], y[:1])
+    in_stream = OnePassClassifier(class_weight={0: 3.0}).partial_fit(X[:900], y[:900])
+    in_stream.partial_fit(X[900:], y[900:])
+    at_once = OnePassClassifier(class_weight={0: 3.0}).fit(X, y)
+    np.testing.assert_allclose(in_stream.coef_, at_once.coef_, atol=1e-9)
+
+
+def test_features_that_overflow_are_named(digits):
+    X, y = digits[0].astype(np.float32) * np.float32(1e25), digits[1]
+    with pytest.raises(ValueError, match=r"too large for float32.*unit norm"):
+        OnePassClassifier().fit(X, y)
+
+
+def test_folds_keep_to_the_memory_they_declare():
+    rows, size = 900, 600
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((rows, size), dtype=np.float32), np.arange(rows) % 2
+    model = OnePassClassifier(alpha=[0.1, 1.0], n_folds=4, block_rows=200)
+    model.fit(X[:, :5], y)  # compiles outside the measurement
+    declared = memory.equations_bytes(size, 2, 4, n_folds=4)
+    tracemalloc.start()
+    model.fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    sample_and_buffer = X[:200].nbytes + 2 * X.nbytes
+    one_matrix_more = 8 * size**2
+    assert 0.9 * declared < peak < declared + sample_and_buffer + 0.8 * one_matrix_more
+
+
+def test_too_large_a_map_is_refused_before_it_is_used(digits, monkeypatch):
+    X, y = digits
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**6)
+    feature_map = RandomMaclaurin(n_components=1000, random_state=0)
+    with pytest.raises(MemoryError, match=r"1000 features and 10 targets need 0\.02 GB"):
+        OnePassClassifier(feature_map).partial_fit(X, y)
+    OnePassClassifier(feature_map).fit(X[:100], y[:100])  # solved in the span of 100 rows
