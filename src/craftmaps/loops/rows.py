@@ -93,7 +93,7 @@ def for_each_product_block(
     elif n_rows <= _PRODUCT_ROWS and n_rows * row_bytes <= BLOCK_BYTES:
         task(0, n_rows)  # too little to share
     elif config.NUMBA_NUM_THREADS == 1:
-        for_each_block(task, n_rows, row_bytes // 4, _PRODUCT_ROWS)
+        for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)
     else:
         with _one_blas_thread:
-            for_each_block(task, n_rows, row_bytes // 4, _PRODUCT_ROWS)
+            for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)

@@ -15,7 +15,7 @@ from craftmaps.kernels import Kernel
 from craftmaps.loops.rows import for_each_product_block
 
 Fill = Callable[[Any, np.ndarray], None]
-_ROW_BYTES = 4096  # blocks of 1024 rows
+_ROW_BYTES = 1 << 14  # blocks of 1024 rows
 _PROPOSALS = 256  # pivots proposed at a time
 _NOISE = 1e-6  # residuals below this share of what they were are rounding errors
 _FACTOR_BYTES = 1 << 30  # what the Cholesky factor of all candidates may take
