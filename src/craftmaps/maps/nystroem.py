@@ -121,7 +121,8 @@ class Nystroem(FeatureMap):
         Only with `whiten=False`: the weights of whitened columns have the plain one.
         """
         check_is_fitted(self, "_n_features_out")
-        return self._gram.copy()
+        gram: np.ndarray = self._gram.copy()
+        return gram
 
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
