@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from craftmaps.kernels import Kernel, any_kernel
@@ -16,6 +17,10 @@ from craftmaps.maps import landmarks as choose
 from craftmaps.maps.base import FeatureMap
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
+
+
+def _not_whitened(feature_map: Any) -> bool:
+    return not feature_map.whiten
 
 
 class Nystroem(FeatureMap):
@@ -109,13 +114,15 @@ class Nystroem(FeatureMap):
         self.kernel_params = kernel_params
         self.random_state = random_state
 
+    @available_if(_not_whitened)
     def penalty(self) -> np.ndarray:
         """K_LL, for which alpha b' K_LL b is the ridge penalty of weights b on k(x, L).
 
-        With `whiten=True` it is the identity matrix.
+        Only with `whiten=False`: the weights of whitened columns have the plain one.
         """
         check_is_fitted(self, "_n_features_out")
-        return self._gram.copy() if not self.whiten else np.eye(self._n_features_out)
+        gram: np.ndarray = self._gram.copy()
+        return gram
 
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
