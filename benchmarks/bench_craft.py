@@ -20,7 +20,7 @@ def report() -> str:
     text = (
         "## CraftMap: speed and memory\n\nfloat32, 784 columns, (1 + t)^7, E = 4,096, all threads "
     )
-    text += "unless stated.\n\n" + table(["work", "measured", "bar", "moonshot"], speed())
+    text += "unless stated.\n\n" + table(["work", "measured", "bar", "aim"], speed())
     text += "\n" + growth()
     if DATA:
         text += "\n### Accuracy on 1,000 unit-norm MNIST rows, (1 + t)^7\n\n" + accuracy()
