@@ -114,6 +114,8 @@ def growth() -> str:
         lines.append([label, f"{slope:.2f}"])
         axis.loglog(sizes, times, marker="o")
         axis.loglog(sizes, times[0] * np.array(sizes) / sizes[0], "--", color="0.6", label="linear")
+        axis.set_xticks(sizes[::2], [f"{size:,.0f}" for size in sizes[::2]])
+        axis.minorticks_off()
         axis.set_xlabel(label)
         axis.set_ylabel("seconds")
         axis.legend(frameon=False)
