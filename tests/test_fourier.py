@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.linalg import hadamard
+from scipy.stats import chi
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -11,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from craftmaps import Cauchy, FourierFeatures, Gaussian, Laplacian, Matern
 from craftmaps.kernels import ShiftInvariant
+from craftmaps.kernels.normal_lengths import normal_lengths
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
 from unbiased import Biased, check_unbiased, kernel_estimates
 
@@ -233,14 +235,16 @@ def frobenius(feature_map, kernel, X):
     return np.linalg.norm(Z @ Z.T - kernel(X)) / np.linalg.norm(kernel(X))
 
 
-def test_errors_against_independent_frequencies():
+@pytest.mark.parametrize(("gamma", "bar"), [("median", 0.8), ("scale", 0.9)])
+def test_errors_against_independent_frequencies(gamma, bar):
     """16 columns, 512 frequencies, 20 seeds. Means have standard errors of about 3 % of their size.
 
-    The gaps that are asserted (20 % below; at most 15 % above) are met with several of these to
-    spare: ratios of about 0.35 and 1.1.
+    Ratios are about 0.35 at the wide kernel of the median and 0.8 at the narrower one, where all
+    ways to couple frequencies gain less; fastfood's about 1.08 and 1.03. So bars are met with
+    several standard errors to spare.
     """
     X = np.random.default_rng(0).standard_normal((100, 16))
-    kernel = Gaussian("median").resolved(X)
+    kernel = Gaussian(gamma).resolved(X)
     mean = {
         sampling: np.mean(
             [
@@ -253,8 +257,16 @@ def test_errors_against_independent_frequencies():
         for sampling in SAMPLINGS
     }
     for sampling in ("orthogonal", "structured", "qmc"):
-        assert mean[sampling] < 0.8 * mean["iid"]
+        assert mean[sampling] < bar * mean["iid"]
     assert mean["fastfood"] < 1.15 * mean["iid"]
+
+
+@pytest.mark.parametrize("d", [1, 7, 1024])
+def test_lengths_of_normal_vectors_have_one_in_each_part_of_their_distribution(d):
+    lengths = normal_lengths(500, d, np.random.default_rng(0))
+    levels = chi.cdf(lengths, d)
+    np.testing.assert_array_equal(np.sort(np.floor(500 * levels)), np.arange(500))
+    assert abs(np.corrcoef(levels[:-1], levels[1:])[0, 1]) < 5 / np.sqrt(500)  # in random order
 
 
 def test_error_falls_with_the_square_root_of_the_size():
@@ -321,10 +333,10 @@ def test_sparse_and_float32_rows(sampling):
 
 FROZEN = {
     "iid": [0.55950938, 0.37722041, 0.57382731, -0.14241695, -0.43707905, -0.06368321],
-    "orthogonal": [0.57376078, -0.26226619, 0.55553078, -0.06427984, 0.51434403, 0.1572224],
-    "structured": [0.35328705, 0.15286813, 0.47680478, -0.45664165, 0.55674471, -0.32556188],
+    "orthogonal": [0.07604725, 0.40987561, 0.5053228, -0.57231997, 0.40661446, 0.27925293],
+    "structured": [0.3176717, 0.52148353, 0.22831877, -0.48209753, -0.24776655, -0.53028659],
     "qmc": [0.56087268, 0.04134924, 0.44822905, 0.13694951, -0.57586767, -0.36390115],
-    "fastfood": [0.41041766, 0.39792742, -0.29288716, 0.40606733, -0.4183146, -0.49754441],
+    "fastfood": [0.40141223, 0.55988858, -0.43174107, 0.41497175, -0.14091883, 0.38331838],
 }
 
 

@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from craftmaps.kernels import pairs
 from craftmaps.kernels.bandwidth import median_distance, variance
 from craftmaps.kernels.checks import check_number, check_rows_pair, same_parameters
+from craftmaps.kernels.normal_lengths import normal_lengths
 
 _LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by less than 1 %
 
@@ -86,7 +87,7 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
     def lengths(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray | None:
         """n draws of |w|, if the law of w in d dimensions is rotation invariant, else None."""
         scales = self.mixture(n, rng)
-        return None if scales is None else scales * np.sqrt(rng.chisquare(d, n))
+        return None if scales is None else scales * normal_lengths(n, d, rng)
 
     def check(self) -> None:
         """Raise ValueError naming the first parameter that has no meaning."""

@@ -9,6 +9,7 @@ from scipy.stats import qmc
 from sklearn.utils.extmath import safe_sparse_dot
 
 from craftmaps.kernels import ShiftInvariantKernel
+from craftmaps.kernels.normal_lengths import normal_lengths
 from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
 from craftmaps.maps.hadamard_products import padded_length
@@ -85,7 +86,7 @@ def iid(
 def orthogonal(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
 ) -> MatrixFrequencies:
-    """Blocks of d orthogonal directions, uniformly distributed, of independent lengths |w|."""
+    """Blocks of d orthogonal directions, uniformly distributed; lengths |w| in random order."""
     lengths = kernel.lengths(n, d, rng)
     if lengths is None:
         raise ValueError(
@@ -119,11 +120,11 @@ def quasi_random(
 def structured(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
 ) -> RotatedFrequencies:
-    """Rows of H D_2 H P D_1 H D_0 with random signs D_k, of independent lengths |w|."""
+    """Rows of H D_2 H P D_1 H D_0 with random signs D_k, with lengths |w| in random order."""
     size = max(_SHORTEST, padded_length(d))
     scales = _mixture("structured", kernel, n, rng)
     n_blocks = -(-n // size)
-    lengths = np.sqrt(rng.chisquare(size, n))
+    lengths = normal_lengths(n, size, rng)
     signs = 1.0 - 2.0 * rng.integers(0, 2, (n_blocks, 3, size))
     permutations = _permutations(n_blocks, size, rng)
     return RotatedFrequencies(signs, permutations, scales * lengths / size**1.5, size)
@@ -146,7 +147,7 @@ def fastfood(
     diagonals[:, 0] = 1.0 - 2.0 * rng.integers(0, 2, (n_blocks, size))
     diagonals[:, 1] = rng.standard_normal((n_blocks, size))
     norms = np.repeat(np.linalg.norm(diagonals[:, 1], axis=1), used)[:n]
-    lengths = np.sqrt(rng.chisquare(size, n))
+    lengths = normal_lengths(n, size, rng)
     permutations = _permutations(n_blocks, size, rng)
     return RotatedFrequencies(
         diagonals, permutations, scales * lengths / (norms * np.sqrt(size)), used
