@@ -250,19 +250,28 @@ def ridge_leverage_scores(K, ridge):
     return np.diagonal(K @ np.linalg.inv(K + ridge * np.eye(len(K))))
 
 
-def test_leverage_prefers_what_the_exact_scores_prefer():
-    """A few rows apart from a dense cloud: exact scores say take them, uniform draws do not."""
+def test_leverage_draws_as_the_exact_scores_do():
+    """A few rows apart from a dense cloud: how often they are drawn, against exact scores.
+
+    The bar is five standard errors: a false alarm in about two million runs.
+    """
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 0.05, (280, 2)), rng.normal(0, 3, (20, 2))])
-    kernel = Gaussian(1.0)
-    exact = ridge_leverage_scores(kernel(X), 0.1)
-    assert exact[280:].mean() > 10 * exact[:280].mean()
+    n, kernel = 24, Gaussian(1.0)
+    dimension = int(n / (4 * np.log(n)))
+    ridge = np.linalg.eigvalsh(kernel(X))[:-dimension].sum() / dimension
+    exact = ridge_leverage_scores(kernel(X), ridge)
     candidates = choose.Candidates.of_rows(kernel, X)
-    apart = [
-        np.mean(choose.leverage(candidates, 24, np.random.default_rng(seed)) >= 280)
-        for seed in range(20)
-    ]
-    assert np.mean(apart) > 0.2  # three times what uniform draws have
+
+    def apart(draw):
+        shares = [np.mean(draw(np.random.default_rng(seed)) >= 280) for seed in range(60)]
+        return np.mean(shares), np.std(shares) / np.sqrt(60)
+
+    mean, error = apart(lambda rng: choose.leverage(candidates, n, rng))
+    expected, noise = apart(lambda rng: rng.choice(300, n, replace=False, p=exact / exact.sum()))
+    assert abs(mean - expected) < 5 * np.hypot(error, noise)
+    uniform, _ = apart(lambda rng: rng.choice(300, n, replace=False))
+    assert mean - uniform > 10 * error  # uniform draws are caught
 
 
 def test_unit_norm_centres(X):

@@ -140,8 +140,9 @@ def test_fewer_rows_than_features(digits, alpha, fit_intercept, weighted):
         some = None if weights is None else weights[rows]
         primal.partial_fit(X[rows], y[rows], range(10), some)
     assert few.alpha_ == primal.alpha_
+    rounding = 10 * np.finfo(np.float64).eps * primal.condition_  # what solving it may lose
     np.testing.assert_allclose(
-        few.decision_function(digits[0]), primal.decision_function(digits[0]), atol=1e-6
+        few.decision_function(digits[0]), primal.decision_function(digits[0]), atol=rounding
     )
 
 
