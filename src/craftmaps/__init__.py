@@ -23,6 +23,7 @@ from craftmaps.maps import (
     RandomMaclaurin,
     TensorSketch,
 )
+from craftmaps.model_file import load
 
 __version__ = version("craftmaps")
 
@@ -46,4 +47,5 @@ __all__ = [
     "TensorSketch",
     "VovkInfinite",
     "VovkReal",
+    "load",
 ]
