@@ -36,16 +36,17 @@ def register() -> None:
 
 
 def _set_types(operator: Any) -> None:
-    """Outputs have the precision of the input, and the labels that of the classes."""
+    """Features have the precision of the input, probabilities float32, labels that of classes."""
     fitted = operator.raw_operator
-    real = DoubleTensorType if _is_double(operator.inputs[0]) else FloatTensorType
+    double = isinstance(operator.inputs[0].type, DoubleTensorType)
+    real = DoubleTensorType if double else FloatTensorType
     if not isinstance(fitted, OnePassClassifier):
         name = "variable" if isinstance(fitted, OnePassRegressor) else "features"
         operator.outputs[0].type = real([None, width_of(name, fitted)])
         return
     types = {"O": StringTensorType, "i": Int64TensorType, "f": FloatTensorType}
     operator.outputs[0].type = types[labels_of(fitted.classes_).dtype.kind]([None])
-    operator.outputs[1].type = real([None, len(fitted.classes_)])
+    operator.outputs[1].type = FloatTensorType([None, len(fitted.classes_)])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -81,7 +82,3 @@ def _add_constant(container: Any, name: str, array: np.ndarray) -> None:
         container.add_initializer(name, TensorProto.STRING, array.shape, strings)
     else:
         container.add_initializer(name, None, array.shape, tensor_of(name, array))
-
-
-def _is_double(variable: Any) -> bool:
-    return isinstance(variable.type, DoubleTensorType)

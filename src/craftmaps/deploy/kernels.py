@@ -84,7 +84,7 @@ def _of_products(g: Graph, t: str, kernel: DotProductKernel) -> str:
 
 def _series(g: Graph, t: str, coefficients: list[float]) -> str:
     """sum_n a_n t^n by Horner's rule."""
-    value = g.add("Mul", t, np.float64(coefficients[-1]))
-    for a in coefficients[-2:0:-1]:
-        value = g.add("Mul", g.add("Add", value, np.float64(a)), t)
-    return g.add("Add", value, np.float64(coefficients[0]))
+    value = g.add("Mul", t, np.float64(0))
+    for a in reversed(coefficients):
+        value = g.add("Add", g.add("Mul", value, t), np.float64(a))
+    return value

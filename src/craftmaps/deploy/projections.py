@@ -12,6 +12,8 @@ from craftmaps.maps.hadamard_products import HadamardProducts
 from craftmaps.maps.matrix_products import MatrixProducts
 from craftmaps.maps.pooled_products import PooledProducts
 
+_RUN = 8  # features of short rows excepted, factors are runs of this many entries of a rotation
+
 Products = HadamardProducts | PooledProducts | MatrixProducts
 
 
@@ -26,7 +28,8 @@ def products(g: Graph, x: str, drawn: Products, n_in: int, first: int, n_out: in
         values, columns, scales = _of_rotations(g, x, drawn, n_in)
     if not values:
         return g.repeated(np.zeros(n_out), x)
-    column = np.concatenate(columns) - first
+    column = np.concatenate(columns)
+    column = np.where(column < 0, -1, column - first)
     where, scale = _layers(column, np.concatenate(scales), n_out)
     placed = g.gather(g.concat(values, axis=0), where, axis=0)
     placed = g.add("Mul", placed, g.floats(scale[:, None]))
@@ -38,24 +41,38 @@ def products(g: Graph, x: str, drawn: Products, n_in: int, first: int, n_out: in
 def _of_rotations(
     g: Graph, x: str, drawn: HadamardProducts | PooledProducts, n_in: int
 ) -> tuple[list[str], list[np.ndarray], list[np.ndarray]]:
+    parts = drawn.plain()
+    if not parts:
+        return [], [], []
     columns, signs = drawn.sources(n_in)
     copies, size = columns.shape
     moved = g.add("Mul", g.gather(x, columns, axis=1), g.floats(signs))
     rotated = g.hadamard(moved, copies, size)
     u = g.transpose(g.reshape(rotated, 0, copies * size))
     values, targets, scales = [], [], []
-    for part in drawn.plain():
-        real = [g.gather(u, index, axis=0) for index in part.factors]
-        if part.imaginary is None:
-            values.append(g.product(real))
-        else:
-            imaginary = [g.gather(u, index + size, axis=0) for index in part.factors]
-            values += complex_product(g, real, imaginary)
-        for column in (part.column, part.imaginary):
-            if column is not None:
-                targets.append(column)
-                scales.append(part.scale)
+    for part in parts:
+        n, n_features = part.factors.shape
+        factors, columns_out = [*part.factors], [part.column]
+        if part.imaginary is not None:
+            factors += [*(part.factors + size)]
+            columns_out.append(part.imaginary)
+        run = _RUN if all(map(_in_runs, factors)) else 1
+        source = g.reshape(u, copies * size // run, run, -1)
+        taken = [g.gather(source, index[::run] // run, axis=0) for index in factors]
+        made = complex_product(g, taken[:n], taken[n:]) if taken[n:] else [g.product(taken)]
+        n_made = run * -(-n_features // run)  # the last run may be longer than is asked for
+        for value, column in zip(made, columns_out, strict=True):
+            values.append(g.reshape(value, n_made, -1))
+            targets.append(np.pad(column, (0, n_made - n_features), constant_values=-1))
+            scales.append(np.pad(part.scale, (0, n_made - n_features)))
     return values, targets, scales
+
+
+def _in_runs(index: np.ndarray) -> bool:
+    """Whether an index goes through runs of `_RUN` neighbours, which are faster to gather."""
+    starts = index[::_RUN]
+    whole = (starts[:, None] + np.arange(_RUN)).ravel()[: len(index)]
+    return not (starts % _RUN).any() and bool((whole == index).all())
 
 
 def _of_matrices(
@@ -87,16 +104,17 @@ def complex_product(g: Graph, real: list[str], imaginary: list[str]) -> list[str
 def _layers(column: np.ndarray, scale: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Which feature stands in each place of some layers of all columns, and its scale.
 
-    A feature whose column is taken goes to the next layer. A place of no feature has scale 0.
+    A feature whose column is taken goes to the next layer, one of column -1 nowhere. A place of no
+    feature has scale 0.
     """
     order = np.argsort(column, kind="stable")
-    first = np.searchsorted(column[order], np.arange(width))
-    layer = np.empty(len(column), dtype=np.int64)
-    layer[order] = np.arange(len(column)) - first[column[order]]
+    order = order[column[order] >= 0]
+    taken = column[order]
+    layer = np.arange(len(order)) - np.searchsorted(taken, taken)
+    place = layer * width + taken
     where = np.zeros((int(layer.max()) + 1) * width, dtype=np.int64)
     scales = np.zeros(len(where))
-    where[layer * width + column] = np.arange(len(column))
-    scales[layer * width + column] = scale
+    where[place], scales[place] = order, scale[order]
     return where, scales
 
 
