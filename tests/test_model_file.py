@@ -282,6 +282,59 @@ def test_files_that_make_no_model_are_refused(tmp_path, tree):
         craftmaps.load(path)
 
 
+FORGED = {
+    "gather": (CraftMap(Polynomial(3), 20, random_state=0), "_products.gather"),
+    "offset": (CraftMap(Polynomial(3), 20, random_state=0), "_products.offset"),
+    "column": (RandomMaclaurin(Polynomial(3), 20, random_state=0), "_products.column"),
+    "length": (RandomMaclaurin(Polynomial(3), 20, random_state=0), "_products.length"),
+    "degree": (RandomMaclaurin(Polynomial(3), 20, random_state=0), "_products.degree"),
+    "blocks": (RandomMaclaurin(Polynomial(3), 20, random_state=0), "_products.blocks"),
+    "rotations": (RandomMaclaurin(Polynomial(3), 20, random_state=0), "_products.rotations"),
+    "complex": (
+        RandomMaclaurin(Polynomial(3), 20, complex_to_real=True, random_state=0),
+        "_products.offset",
+    ),
+    "pooled": (
+        RandomMaclaurin(Polynomial(3), 20, projection="pooled", random_state=0),
+        "_products.factor",
+    ),
+    "buckets": (TensorSketch(n_components=16, random_state=0), "buckets_"),
+    "sparse": (
+        CraftMap(Polynomial(3), 20, n_up=50, down="sparse", random_state=0),
+        "down_.buckets",
+    ),
+    "permutations": (
+        FourierFeatures(Gaussian(0.5), 200, sampling="structured", random_state=0),
+        "_frequencies.permutations",
+    ),
+    "inner": (CompositionalMap(n_components=20, random_state=0), "_products.gather"),
+}
+
+
+@pytest.mark.parametrize("value", [100_000, -1])
+@pytest.mark.parametrize("name", FORGED)
+def test_indices_that_leave_their_arrays_are_refused(tmp_path, name, value):
+    feature_map, place = FORGED[name]
+    path = tmp_path / "model.craft"
+    feature_map.fit(X).save(path)
+    header, arrays = array_file.read(path, "model")
+    forged = arrays[place].astype(np.int32)
+    forged.flat[-1] = value
+    array_file.write(path, "model", header, arrays | {place: forged})
+    with pytest.raises(ValueError, match="do not fit together"):
+        craftmaps.load(path)
+
+
+def test_short_signs_of_a_fold_are_refused(tmp_path):
+    path = tmp_path / "model.craft"
+    feature_map = CraftMap(n_components=20, up=RandomMaclaurin("exp", 50), random_state=0)
+    feature_map.fit(X).save(path)
+    header, arrays = array_file.read(path, "model")
+    array_file.write(path, "model", header, arrays | {"down_.signs": arrays["down_.signs"][:20]})
+    with pytest.raises(ValueError, match="do not fit together"):
+        craftmaps.load(path)
+
+
 def test_deep_files_are_refused(tmp_path):
     path = tmp_path / "model.craft"
     tree: object = 1

@@ -106,7 +106,9 @@ MAPS = {
     "linear": RandomMaclaurin(DotProduct([0.0, 1.0]), 150, h01=True, random_state=0),
     "constant": RandomMaclaurin(DotProduct([2.0]), 5, random_state=0),
     "composed": CompositionalMap(Composed(Polynomial(2), Gaussian()), 40, random_state=0),
-    "composed-exp": CompositionalMap(Composed("exp", "poly"), 41, random_state=0),
+    "composed-series": CompositionalMap(
+        Composed(DotProduct([0.0, 1.0, 0.5]), "exp"), 41, random_state=0
+    ),
     "composed-craft": CompositionalMap(
         Composed(Polynomial(2), Polynomial(2)),
         40,

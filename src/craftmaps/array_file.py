@@ -8,9 +8,10 @@ import hashlib
 import json
 import os
 import uuid
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -32,10 +33,7 @@ _TYPES = {"bool": "BOOL"} | {
 def write(
     path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
-    """Write a file whole or not at all.
-
-    It is written beside its place and renamed when all of it is on the disk, so that what was there
-    before stays as it is until then, and also when the disk is full or the power fails.
+    """Write a header and arrays to one file, whole or not at all.
 
     Parameters
     ----------
@@ -67,10 +65,22 @@ def write(
         "header": json.dumps(header, allow_nan=False, separators=(",", ":")),
     }
     metadata["checksum"] = _checksum(metadata, arrays)
+    write_whole(path, lambda file: _fill(file, metadata, arrays))
+
+
+def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], None]) -> None:
+    """Write a file whole or not at all, with what `fill` writes.
+
+    It is written beside its place and renamed when all of it is on the disk, so that what was there
+    before stays as it is until then, and also when the disk is full or the power fails.
+    """
     path = Path(path)
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        _fill(unfinished, metadata, arrays)
+        with unfinished.open("xb") as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())
         unfinished.replace(path)
     except OSError as error:
         raise OSError(error.errno, f"{path} was not written: {error.strerror}.") from error
@@ -166,8 +176,8 @@ def _plain(name: str, array: np.ndarray) -> np.ndarray:
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
-def _fill(path: Path, metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> None:
-    """Write a new file and wait until it is on the disk, without a second copy of the arrays."""
+def _fill(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> None:
+    """The format of safetensors, without a second copy of the arrays."""
     entries: dict[str, Any] = {"__metadata__": metadata}
     ordered = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # keeps them aligned
     end = 0
@@ -178,13 +188,10 @@ def _fill(path: Path, metadata: dict[str, str], arrays: dict[str, np.ndarray]) -
         entries[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, end]}
     described = json.dumps(entries, separators=(",", ":")).encode()
     described += b" " * (-len(described) % 8)
-    with path.open("xb") as file:
-        file.write(len(described).to_bytes(8, "little"))
-        file.write(described)
-        for name in ordered:
-            file.write(arrays[name].reshape(-1).view(np.uint8).data)
-        file.flush()
-        os.fsync(file.fileno())
+    file.write(len(described).to_bytes(8, "little"))
+    file.write(described)
+    for name in ordered:
+        file.write(arrays[name].reshape(-1).view(np.uint8).data)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -187,6 +187,8 @@ class Unpacker:
             value.__setstate__(state)
         else:
             value.__dict__.update(state)
+        if hasattr(value, "_n_features_out") and not value.is_sound():
+            raise ValueError(f"the arrays of a {kind.__name__} do not fit together")
         return value
 
 

@@ -2,13 +2,13 @@
 
 import os
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from craftmaps.array_file import write_whole
 from craftmaps.deploy.graph import OPSET, Graph
 from craftmaps.deploy.learners import outputs, type_of, width_of
 
@@ -44,7 +44,8 @@ def write(fitted: Any, path: str | os.PathLike[str]) -> None:
     """Write the ONNX model of a fitted map or learner, checked."""
     model = onnx_model(fitted)
     onnx.checker.check_model(model, full_check=True)
-    Path(path).write_bytes(model.SerializeToString())
+    serialized = model.SerializeToString()
+    write_whole(path, lambda file: file.write(serialized))
 
 
 def tensor_of(name: str, array: np.ndarray) -> onnx.TensorProto:

@@ -91,6 +91,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self, "_n_features_out")
         model_file.save(self, path)
 
+    def is_sound(self) -> bool:
+        """Whether all that was drawn stays within its arrays, as compiled loops take for granted.
+
+        A map that was drawn is; one that comes from a file may be anything.
+        """
+        return True
+
     @abstractmethod
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
         """Draw the map, with all checks of parameters."""

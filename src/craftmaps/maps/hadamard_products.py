@@ -150,6 +150,31 @@ class HadamardProducts:
 
         for_each_block(task, X.shape[0], dtype.itemsize * X.shape[1])
 
+    def stays_within(self, n_columns_in: int, n_columns_out: int) -> bool:
+        """Whether no index leaves rows of so many columns, or an array."""
+        size, parts = self.gather.shape[1], 2 if self.complex_to_real else 1
+        slice_, n_blocks = min(size, _SLICE), len(self.length)
+        used = np.arange(self.offset.shape[1]) < self.degree[:, None]
+        last = len(self.signs) + np.diff(self.rotations).max(initial=0) * (size + slice_)
+        if parts == 2:
+            last -= size + slice_  # imaginary parts are one rotation further
+        ends = np.where(used, self.offset + self.length[:, None], 0)
+        arrays = (self.degree, self.column, self.scale, self.offset)
+        return bool(
+            size == padded_length(size)
+            and all(len(array) == n_blocks for array in arrays)
+            and within(self.gather, 0, 2 * n_columns_in)
+            and climbs(self.rotations, len(self.gather))
+            and climbs(self.blocks, n_blocks)
+            and len(self.blocks) == len(self.rotations)
+            and within(self.degree, 1, self.offset.shape[1])
+            and within(self.length, 1, slice_)
+            and within(self.offset, 0, last)
+            and within(ends, 0, last)
+            and within(self.column, 0, n_columns_out)
+            and within(self.column + parts * self.length, 0, n_columns_out)
+        )
+
     def sources(self, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
         """Columns and signs: rotation r is H (signs[r] x[columns[r]]); padding has sign 0."""
         return sources_of(self.gather, n_columns_in)
@@ -185,6 +210,17 @@ class HadamardProducts:
                 )
             )
         return found
+
+
+def within(array: np.ndarray, least: int, most: int) -> bool:
+    """Whether all entries are whole numbers from `least` to `most`."""
+    whole = array.dtype.kind in "iu"
+    return whole and (not array.size or bool(array.min() >= least and array.max() <= most))
+
+
+def climbs(array: np.ndarray, most: int) -> bool:
+    """Whether entries are whole numbers from 0 to `most` that never fall."""
+    return within(array, 0, most) and bool((np.diff(array.astype(np.int64)) >= 0).all())
 
 
 def sources_of(gather: np.ndarray, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
