@@ -68,7 +68,7 @@ def write(
     write_whole(path, lambda file: _fill(file, metadata, arrays))
 
 
-def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], None]) -> None:
+def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], object]) -> None:
     """Write a file whole or not at all, with what `fill` writes.
 
     It is written beside its place and renamed when all of it is on the disk, so that what was there
