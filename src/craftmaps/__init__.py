@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 
+from craftmaps.deploy import export_onnx
 from craftmaps.kernels import (
     Cauchy,
     Composed,
@@ -23,6 +24,7 @@ from craftmaps.maps import (
     RandomMaclaurin,
     TensorSketch,
 )
+from craftmaps.model_file import load
 
 __version__ = version("craftmaps")
 
@@ -46,4 +48,6 @@ __all__ = [
     "TensorSketch",
     "VovkInfinite",
     "VovkReal",
+    "export_onnx",
+    "load",
 ]

@@ -20,6 +20,7 @@ from craftmaps.learn.one_pass import (
     left_out_predictions,
     predictions,
     sample_weights,
+    save,
     solution_of,
     solved,
     stream_of,
@@ -252,6 +253,18 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         stream_of(self)
         t = self.temperature_
         return np.concatenate([softmax(t * scores, axis=1) for scores in self._scores(X)])
+
+    def save(self, path: Any, *, resumable: bool = False) -> None:
+        """Write the model to one file, from which `craftmaps.load` gives it back.
+
+        Parameters
+        ----------
+        path : path of the file
+        resumable : bool, default=False
+            Whether to store the sums of the rows too, 4 n_components^2 bytes per fold, so that
+            `partial_fit` and `merge` can go on after loading. Without them the model predicts.
+        """
+        save(self, path, resumable)
 
     def _scores(self, X: Any) -> Iterator[np.ndarray]:
         stream_of(self)

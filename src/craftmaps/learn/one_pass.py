@@ -1,12 +1,14 @@
 """What the one-pass classifier and the one-pass regressor do the same way."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from craftmaps import model_file
 from craftmaps.learn import ridge
 from craftmaps.learn.memory import refuse_if_too_large
 from craftmaps.learn.penalty import penalty_of
@@ -121,6 +123,8 @@ def check_mergeable(estimator: Any, other: Any) -> None:
             f"{type(other).__name__}."
         )
     mine, theirs = stream_of(estimator), stream_of(other)
+    mine.check_open()
+    theirs.check_open()
     if mine.n_features == theirs.n_features and len(mine.folds) == len(theirs.folds):
         Z = np.empty((2, mine.n_features))
         fill_features(mine.feature_map, estimator._probe, Z[:1])
@@ -131,6 +135,17 @@ def check_mergeable(estimator: Any, other: Any) -> None:
         "the two learners have different feature maps or folds, so their sums do not add; fit one "
         "map and give it to both as sklearn.frozen.FrozenEstimator(feature_map)."
     )
+
+
+def save(estimator: Any, path: Any, resumable: bool) -> None:
+    """Write a fitted estimator to a file, with the sums of its rows if it is to be resumable."""
+    solution_of(estimator)
+    getattr(estimator, "temperature_", None)  # probabilities need it, and it needs the sums
+    saved = copy(estimator)
+    if not resumable:
+        saved._stream = estimator._stream.closed()
+        del saved._probe  # a row of somebody's data
+    model_file.save(saved, path)
 
 
 def sample_weights(weights: Any, X: Any) -> np.ndarray | None:

@@ -13,6 +13,7 @@ from craftmaps.learn.one_pass import (
     check_mergeable,
     predictions,
     sample_weights,
+    save,
     solution_of,
     solved,
     stream_of,
@@ -164,6 +165,18 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         predicted = np.concatenate(list(predictions(self, X)))
         return predicted[:, 0] if self._one_target else predicted
+
+    def save(self, path: Any, *, resumable: bool = False) -> None:
+        """Write the model to one file, from which `craftmaps.load` gives it back.
+
+        Parameters
+        ----------
+        path : path of the file
+        resumable : bool, default=False
+            Whether to store the sums of the rows too, 4 n_components^2 bytes per fold, so that
+            `partial_fit` and `merge` can go on after loading. Without them the model predicts.
+        """
+        save(self, path, resumable)
 
     def _add(
         self, X: Any, y: Any, sample_weight: Any, progress: Progress, whole: bool = False

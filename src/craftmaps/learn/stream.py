@@ -61,6 +61,7 @@ class FeatureStream:
         self._weights = np.ones(capacity)
         self._index = np.empty(capacity, np.int64)
         self._filled = 0
+        self._closed = False  # whether the sums were left behind
 
     def add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, progress: Progress) -> None:
         """Add validated rows."""
@@ -111,6 +112,14 @@ class FeatureStream:
         self._flush()
         return Problem(self.folds)
 
+    def closed(self) -> "FeatureStream":
+        """What is needed to predict: the solution without the sums, which takes no more rows."""
+        dtype, n_folds = self._Z.dtype, len(self.folds)
+        copy = FeatureStream(self.feature_map, self.n_features, 0, dtype, self.encode, n_folds)
+        copy.n_rows, copy.solution, copy.temperature = self.n_rows, self.solution, self.temperature
+        copy._closed = True
+        return copy
+
     def __getstate__(self) -> dict[str, Any]:
         used = {name: getattr(self, name)[: self._filled] for name in ("_Z", "_y")}
         return self.__dict__ | used | {"_capacity": len(self._Z)}
@@ -124,7 +133,16 @@ class FeatureStream:
             whole[: len(used)] = used
             setattr(self, name, whole)
 
+    def check_open(self) -> None:
+        """Raise ValueError if the sums were left behind."""
+        if self._closed:
+            raise ValueError(
+                "this model was saved without the sums of its rows, so it predicts but cannot take "
+                "more of them; save it with resumable=True."
+            )
+
     def _forget(self) -> None:
+        self.check_open()
         self.solution = self.temperature = None
 
     def _room(self, wanted: int, y: np.ndarray) -> slice:

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from craftmaps import model_file
+
 _FLOATS = (np.float64, np.float32)
 
 
@@ -78,6 +80,23 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         filled = out[: X.shape[0]]
         self._fill(X, filled)
         return filled
+
+    def save(self, path: Any) -> None:
+        """Write the fitted map to one file, from which `craftmaps.load` gives it back.
+
+        What was drawn is stored, not only the seed: the file makes the same features with every
+        later version of this library and of NumPy. A `random_state` that is a generator comes back
+        as None.
+        """
+        check_is_fitted(self, "_n_features_out")
+        model_file.save(self, path)
+
+    def is_sound(self) -> bool:
+        """Whether all that was drawn stays within its arrays, as compiled loops take for granted.
+
+        A map that was drawn is; one that comes from a file may be anything.
+        """
+        return True
 
     @abstractmethod
     def _draw(self, X: Any, rng: np.random.Generator) -> None:

@@ -161,6 +161,10 @@ class CompositionalMap(FeatureMap):
         )
         return allocation.optimized(statistics, n, 0)
 
+    def is_sound(self) -> bool:
+        n_inner = sum(inner._n_features_out for inner in self.inner_maps_)
+        return self._products.stays_within(n_inner, self._n_features_out)
+
     def _fill(self, X: Any, out: np.ndarray) -> None:
         n_inner = sum(int(inner.transform(X[:1]).shape[1]) for inner in self.inner_maps_)
         rows = max(1, _BLOCK_BYTES // (out.itemsize * max(1, n_inner)))

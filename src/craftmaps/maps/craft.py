@@ -8,7 +8,7 @@ from sklearn.base import clone
 from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_kernel
 from craftmaps.maps.base import FeatureMap, check_choice, is_integer
 from craftmaps.maps.craft_plan import CraftPlan, given_plan, plan_maclaurin, plan_tensor_sketch
-from craftmaps.maps.down import DRAW, Down, Matrix
+from craftmaps.maps.down import DRAW, Down, Fold, Matrix, SparseSigns
 from craftmaps.maps.hadamard_products import HadamardProducts
 from craftmaps.maps.tensor_sketch import TensorSketch
 
@@ -182,6 +182,15 @@ class CraftMap(FeatureMap):
                 block = self._up_project(rows, U[: rows.shape[0]])
                 self._down_project(block, out[start : start + step, self.n_exact_ :])
         self._exact.write(X, out)
+
+    def is_sound(self) -> bool:
+        n_in, n_out = self.n_up_ - self.n_exact_, self._n_features_out - self.n_exact_
+        width = self._n_features_out if self.down_ is None else n_in
+        products = self._products
+        if products is not None and not products.stays_within(self.n_features_in_, width):
+            return False
+        kinds = Fold | SparseSigns  # the others index nothing, or NumPy checks it
+        return not isinstance(self.down_, kinds) or self.down_.stays_within(n_in, n_out)
 
     def _up_project(self, X: Any, U: np.ndarray) -> np.ndarray:
         """The features of X that are to be projected down, in U if they fit there."""

@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from craftmaps.loops.hadamard import hadamard_rows
 from craftmaps.loops.rows import for_each_block
 from craftmaps.loops.sketch import fold_rows, sketch_dense
+from craftmaps.maps.hadamard_products import within
 
 _CHUNK = 1 << 19  # numbers of a matrix that are converted and multiplied at a time
 _STACKS = 4
@@ -38,6 +39,10 @@ class Fold:
     @classmethod
     def draw(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "Fold":
         return cls(_signs(n_in, rng))
+
+    def stays_within(self, n_in: int, n_out: int) -> bool:
+        """Whether compiled loops stay within the arrays of such rows."""
+        return self.signs.shape == (n_in,) and n_out > 0
 
     def apply(self, U: np.ndarray, out: np.ndarray) -> None:
         signs = self.signs.astype(U.dtype)
@@ -83,6 +88,11 @@ class SparseSigns:
         edges = np.linspace(0, n_out, min(_STACKS, n_out) + 1).astype(int)
         buckets = [rng.integers(a, b, n_in) for a, b in pairwise(edges)]
         return cls(np.array(buckets, dtype=np.int32), _signs((len(buckets), n_in), rng))
+
+    def stays_within(self, n_in: int, n_out: int) -> bool:
+        """Whether compiled loops stay within the arrays of such rows."""
+        fits = self.buckets.shape == self.signs.shape and self.signs.shape[1:] == (n_in,)
+        return fits and within(self.buckets, 0, n_out - 1)
 
     def apply(self, U: np.ndarray, out: np.ndarray) -> None:
         signs = self.signs / np.sqrt(U.dtype.type(len(self.signs)))

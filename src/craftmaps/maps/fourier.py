@@ -113,6 +113,12 @@ class FourierFeatures(FeatureMap):
             self._frequencies = frequencies.fastfood(self.kernel_, n, d, rng)
         self._phase = float(rng.uniform(0, 2 * np.pi))
 
+    def is_sound(self) -> bool:
+        n = -(-self._n_features_out // 2)
+        if isinstance(self._frequencies, frequencies.RotatedFrequencies):
+            return self._frequencies.stays_within(self.n_features_in_, n)
+        return True
+
     def _fill(self, X: Any, out: np.ndarray) -> None:
         pairs, odd = divmod(out.shape[1], 2)
         scale = out.dtype.type(1 / np.sqrt(pairs + odd))

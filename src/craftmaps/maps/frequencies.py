@@ -12,7 +12,7 @@ from craftmaps.kernels import ShiftInvariantKernel
 from craftmaps.kernels.normal_lengths import normal_lengths
 from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
-from craftmaps.maps.hadamard_products import padded_length
+from craftmaps.maps.hadamard_products import padded_length, within
 
 _ROWS = 1024
 _SHORTEST = 64  # rotations of shorter rows are too few to look like all directions
@@ -53,6 +53,19 @@ class RotatedFrequencies:
     permutations: np.ndarray
     scale: np.ndarray
     used: int
+
+    def stays_within(self, n_columns_in: int, n_frequencies: int) -> bool:
+        """Whether no index leaves rows of so many columns, or an array."""
+        n_blocks, n_passes, size = self.diagonals.shape
+        return bool(
+            size == padded_length(size) >= max(_SHORTEST, n_columns_in)
+            and n_passes >= 2
+            and self.permutations.shape == (n_blocks, size)
+            and within(self.permutations, 0, size - 1)
+            and 1 <= self.used <= size
+            and self.scale.shape == (n_frequencies,)
+            and (n_blocks - 1) * self.used <= n_frequencies <= n_blocks * self.used
+        )
 
     def project(
         self, X: Any, out: np.ndarray, column: int, finish: Callable[[np.ndarray], None]

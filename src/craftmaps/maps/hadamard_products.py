@@ -36,6 +36,21 @@ def padded_length(n_columns: int) -> int:
 
 
 @dataclass(frozen=True)
+class PlainProducts:
+    """Features of one degree n as plain arrays, for those who compute them in another way.
+
+    Feature f is scale[f] prod_k u[factors[k, f]] in (or added into) column[f], where u are all
+    rotations one after another. Complex features have their imaginary part in imaginary[f], made
+    with that of u, which is one rotation further.
+    """
+
+    factors: np.ndarray
+    scale: np.ndarray
+    column: np.ndarray
+    imaginary: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
 class HadamardProducts:
     """Drawn rotations and blocks of features, ready to be applied.
 
@@ -143,6 +158,84 @@ class HadamardProducts:
         steps[self.column] += 1
         np.subtract.at(steps, self.column + self.length * (2 if self.complex_to_real else 1), 1)
         return np.flatnonzero(np.cumsum(steps[:-1]) == 0)
+
+    def stays_within(self, n_columns_in: int, n_columns_out: int) -> bool:
+        """Whether no index leaves rows of so many columns, or an array."""
+        size, parts = self.gather.shape[1], 2 if self.complex_to_real else 1
+        slice_, n_blocks = min(size, _SLICE), len(self.length)
+        used = np.arange(self.offset.shape[1]) < self.degree[:, None]
+        last = len(self.signs) + np.diff(self.rotations).max(initial=0) * (size + slice_)
+        if parts == 2:
+            last -= size + slice_  # imaginary parts are one rotation further
+        ends = np.where(used, self.offset + self.length[:, None], 0)
+        arrays = (self.degree, self.column, self.scale, self.offset)
+        return bool(
+            size == padded_length(size)
+            and all(len(array) == n_blocks for array in arrays)
+            and within(self.gather, 0, 2 * n_columns_in)
+            and climbs(self.rotations, len(self.gather))
+            and climbs(self.blocks, n_blocks)
+            and len(self.blocks) == len(self.rotations)
+            and within(self.degree, 1, self.offset.shape[1])
+            and within(self.length, 1, slice_)
+            and within(self.offset, 0, last)
+            and within(ends, 0, last)
+            and within(self.column, 0, n_columns_out)
+            and within(self.column + parts * self.length, 0, n_columns_out)
+        )
+
+    def sources(self, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and signs: rotation r is H (signs[r] x[columns[r]]); padding has sign 0."""
+        return sources_of(self.gather, n_columns_in)
+
+    def plain(self) -> list[PlainProducts]:
+        """The features by degree, in the order of their columns but for the fold."""
+        size, parts = self.gather.shape[1], 2 if self.complex_to_real else 1
+        width = size + min(size, _SLICE)
+        first = int(len(self.signs) > 0)  # the first factor of a fold is a sign
+        block = np.repeat(np.arange(len(self.length)), self.length)
+        within = np.arange(len(block)) - np.repeat(
+            np.cumsum(self.length) - self.length, self.length
+        )
+        scale = self.scale[block]
+        if first:
+            scale = scale * self.signs[self.offset[block, 0] + within]
+        # Offsets count from the signs on, through rotations that are stored with some overlap.
+        place = (self.offset[:, first:] - len(self.signs))[block]
+        rotation = np.repeat(self.rotations[:-1], np.diff(self.blocks))[block, None]
+        rotation = rotation + parts * (place // (parts * width))
+        factors = rotation * size + (place % (parts * width) + within[:, None]) % size
+        column = self.column[block] + within
+        imaginary = column + self.length[block] if parts == 2 else None
+        found = []
+        for n in np.unique(self.degree):
+            of_degree = self.degree[block] == n
+            found.append(
+                PlainProducts(
+                    factors[of_degree, : n - first].T,
+                    scale[of_degree],
+                    column[of_degree],
+                    None if imaginary is None else imaginary[of_degree],
+                )
+            )
+        return found
+
+
+def within(array: np.ndarray, least: int, most: int) -> bool:
+    """Whether all entries are whole numbers from `least` to `most`."""
+    whole = array.dtype.kind in "iu"
+    return whole and (not array.size or bool(array.min() >= least and array.max() <= most))
+
+
+def climbs(array: np.ndarray, most: int) -> bool:
+    """Whether entries are whole numbers from 0 to `most` that never fall."""
+    return within(array, 0, most) and bool((np.diff(array.astype(np.int64)) >= 0).all())
+
+
+def sources_of(gather: np.ndarray, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and signs that indices into (x, -x, 0) mean."""
+    sign = np.select([gather < n_columns_in, gather < 2 * n_columns_in], [1, -1], 0)
+    return np.where(sign, gather % n_columns_in, 0), sign
 
 
 def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -160,6 +160,11 @@ class RandomMaclaurin(FeatureMap):
         self._products.fill(X, out)
         self._exact.write(X, out)
 
+    def is_sound(self) -> bool:
+        if isinstance(self._products, MatrixProducts):
+            return True
+        return self._products.stays_within(self.n_features_in_, self._n_features_out)
+
     def _share(
         self, X: Any, n_features: int, least_degree: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:

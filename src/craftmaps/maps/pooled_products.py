@@ -14,7 +14,13 @@ import numpy as np
 
 from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
-from craftmaps.maps.hadamard_products import padded_length
+from craftmaps.maps.hadamard_products import (
+    PlainProducts,
+    climbs,
+    padded_length,
+    sources_of,
+    within,
+)
 
 
 @dataclass(frozen=True)
@@ -66,3 +72,28 @@ class PooledProducts:
             )
 
         for_each_block(task, X.shape[0], out.dtype.itemsize * X.shape[1])
+
+    def stays_within(self, n_columns_in: int, n_columns_out: int) -> bool:
+        """Whether no index leaves rows of so many columns, or an array."""
+        return bool(
+            self.gather.shape[1] == padded_length(self.gather.shape[1])
+            and len(self.first) == len(self.scale) + 1 == len(self.column) + 1
+            and within(self.gather, 0, 2 * n_columns_in)
+            and within(self.factor, 0, self.gather.size - 1)
+            and climbs(self.first, len(self.factor))
+            and within(self.column, 0, n_columns_out - 1)
+        )
+
+    def sources(self, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and signs of the rotations; see `HadamardProducts.sources`."""
+        return sources_of(self.gather, n_columns_in)
+
+    def plain(self) -> list[PlainProducts]:
+        """The features by degree; see `PlainProducts`."""
+        degrees = np.diff(self.first)
+        found = []
+        for n in np.unique(degrees):
+            chosen = np.flatnonzero(degrees == n)
+            factors = self.factor[self.first[chosen] + np.arange(n)[:, None]]
+            found.append(PlainProducts(factors, self.scale[chosen], self.column[chosen]))
+        return found

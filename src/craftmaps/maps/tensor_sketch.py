@@ -9,6 +9,7 @@ from craftmaps.kernels import Polynomial, dot_product_kernel
 from craftmaps.loops.rows import dense_block, for_each_block
 from craftmaps.loops.sketch import sketch_dense, sketch_sparse
 from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.hadamard_products import within
 
 
 class TensorSketch(FeatureMap):
@@ -81,6 +82,12 @@ class TensorSketch(FeatureMap):
         # Tables of independent draws: 2-wise independent, as PP asks, and more.
         self.buckets_ = rng.integers(0, self.n_components, shape, dtype=np.int32)
         self.signs_ = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
+
+    def is_sound(self) -> bool:
+        shape = (self.kernel_.degree, self.n_features_in_ + 1)
+        return self.buckets_.shape == self.signs_.shape == shape and within(
+            self.buckets_, 0, self._n_features_out - 1
+        )
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         dtype, size = out.dtype, out.shape[1]

@@ -1,0 +1,204 @@
+"""One file of a JSON header and named arrays, which is safe to open: models and checkpoints.
+
+The format is safetensors. Its metadata hold the header, what kind of file this is, the versions of
+the format and of the library, and a checksum of header and arrays.
+"""
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+FORMAT_VERSION = 1  # raised when older libraries could no longer read what is written
+_LONGEST_HEADER = 100_000_000  # as in the safetensors library
+
+_TYPES = {"bool": "BOOL"} | {
+    f"{name}{bits}": f"{letter}{bits}"
+    for name, letter, sizes in (
+        ("int", "I", (8, 16, 32, 64)),
+        ("uint", "U", (8, 16, 32, 64)),
+        ("float", "F", (16, 32, 64)),
+    )
+    for bits in sizes
+}
+
+
+def write(
+    path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Write a header and arrays to one file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path of the file
+    kind : {"model", "checkpoint"}
+        What `read` must be asked for.
+    header : dict
+        Of what JSON knows: strings, finite numbers, booleans, None, lists and dicts.
+    arrays : dict of ndarray
+        Of booleans, integers or floating-point numbers of up to 64 bits, of any shape.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from craftmaps import array_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "sums.craft")
+    ...     array_file.write(path, "checkpoint", {"rows": 3}, {"total": np.arange(2.0)})
+    ...     array_file.read(path, "checkpoint")
+    ({'rows': 3}, {'total': array([0., 1.])})
+    """
+    arrays = {name: _plain(name, array) for name, array in arrays.items()}
+    metadata = {
+        "craftmaps": kind,
+        "format_version": str(FORMAT_VERSION),
+        "library_version": version("craftmaps"),
+        "header": json.dumps(header, allow_nan=False, separators=(",", ":")),
+    }
+    metadata["checksum"] = _checksum(metadata, arrays)
+    write_whole(path, lambda file: _fill(file, metadata, arrays))
+
+
+def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], object]) -> None:
+    """Write a file whole or not at all, with what `fill` writes.
+
+    It is written beside its place and renamed when all of it is on the disk, so that what was there
+    before stays as it is until then, and also when the disk is full or the power fails.
+    """
+    path = Path(path)
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with unfinished.open("xb") as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, f"{path} was not written: {error.strerror}.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a file of `write`; ValueError names the reason where it is refused.
+
+    Nothing in the file is executed, and no array is allocated before the sizes that the file claims
+    are found to be those of the file itself.
+    """
+    path = Path(path)
+    path.open("rb").close()  # says what is wrong with the path
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            _check_origin(path, kind, metadata)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is refused: {_damage(path)}.") from error
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{path} is refused: it has arrays of a type unknown here.") from error
+    if metadata.get("checksum") != _checksum(metadata, arrays):
+        raise ValueError(
+            f"{path} is refused: its contents were altered since it was written (the checksum does "
+            f"not match)."
+        )
+    try:
+        header = json.loads(metadata["header"])
+    except (ValueError, RecursionError, KeyError) as error:
+        raise ValueError(f"{path} is refused: its header is not JSON.") from error
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} is refused: its header is not a JSON object.")
+    return header, arrays
+
+
+def _check_origin(path: Path, kind: str, metadata: dict[str, str]) -> None:
+    """Raise ValueError unless a library that is not newer wrote this kind of file."""
+    found = metadata.get("craftmaps")
+    if found is None:
+        raise ValueError(f"{path} is refused: craftmaps did not write it.")
+    written = metadata.get("format_version", "")
+    if not written.isdecimal() or int(written[:9]) > FORMAT_VERSION:
+        library = metadata.get("library_version", "a later version")
+        raise ValueError(
+            f"{path} is refused: it has format {written[:9]} of craftmaps {library}, and this is "
+            f"craftmaps {version('craftmaps')}, which knows format {FORMAT_VERSION}; upgrade it."
+        )
+    if found != kind:
+        raise ValueError(f"{path} is refused: it is a {found}, and a {kind} is wanted.")
+
+
+def _damage(path: Path) -> str:
+    """Why a file is not valid, for people; that it is not has been found already."""
+    size = path.stat().st_size
+    if not size:
+        return "it is empty"
+    with path.open("rb") as file:
+        length, brace = int.from_bytes(file.read(8), "little"), file.read(1)
+        if brace not in (b"{", b"") or length > _LONGEST_HEADER:
+            return "it is not a file of craftmaps"
+        wanted = 8 + length
+        if size >= wanted:
+            try:
+                entries = json.loads(brace + file.read(length - 1))
+                ends = [entry["data_offsets"][1] for entry in entries.values() if "dtype" in entry]
+                wanted += max(ends, default=0)
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+                return "the list of its arrays cannot be read"
+    if size < wanted:
+        return f"it is truncated, {size} bytes of at least {wanted}"
+    if size > wanted:
+        return f"it has {size} bytes, more than the {wanted} of its arrays"
+    return "the list of its arrays contradicts itself"
+
+
+def _checksum(metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    described = {name: [array.dtype.name, array.shape] for name, array in sorted(arrays.items())}
+    stated = {name: text for name, text in sorted(metadata.items()) if name != "checksum"}
+    digest.update(json.dumps([stated, described]).encode())
+    for name in described:
+        digest.update(arrays[name].reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _plain(name: str, array: np.ndarray) -> np.ndarray:
+    if array.dtype.name not in _TYPES:
+        raise TypeError(f"array {name!r} is of {array.dtype}, which these files do not hold.")
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+
+
+def _fill(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> None:
+    """The format of safetensors, without a second copy of the arrays."""
+    entries: dict[str, Any] = {"__metadata__": metadata}
+    ordered = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # keeps them aligned
+    end = 0
+    for name in ordered:
+        array, start = arrays[name], end
+        end += array.nbytes
+        kind = _TYPES[array.dtype.name]
+        entries[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, end]}
+    described = json.dumps(entries, separators=(",", ":")).encode()
+    described += b" " * (-len(described) % 8)
+    file.write(len(described).to_bytes(8, "little"))
+    file.write(described)
+    for name in ordered:
+        file.write(arrays[name].reshape(-1).view(np.uint8).data)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until a renaming in a folder is on the disk, where folders can be opened."""
+    if os.name == "posix":
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
