@@ -133,6 +133,8 @@ class FeatureStream:
             whole = np.empty((capacity, *used.shape[1:]), used.dtype)
             whole[: len(used)] = used
             setattr(self, name, whole)
+        for fold in self.folds[1:]:
+            fold.share_work(self.folds[0])
 
     def _check_open(self) -> None:
         if self._closed:

@@ -7,7 +7,17 @@ from craftmaps.loops.compiled import compiled
 # what can be wrong with a line
 BAD_PAIR, BAD_ORDER = 1, 2
 
-_NEWLINE, _TAB, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = 10, 9, 13, 32, 35, 43, 45, 46, 58
+_NEWLINE, _TAB, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = (
+    10,
+    9,
+    13,
+    32,
+    35,
+    43,
+    45,
+    46,
+    58,
+)
 _POWERS = 10.0 ** np.arange(23)  # exact in float64
 _DIGITS = 18  # of a number that int64 holds for sure
 _CERTAIN = 2.0**53  # integers up to here are exact in float64

@@ -203,9 +203,7 @@ def _mapped(path: str) -> np.ndarray:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
-        raise ValueError(
-            f"{path} is not a whole .npy file of numbers or text: {error}"
-        ) from error
+        raise ValueError(f"{path} is not a whole .npy file of numbers or text: {error}") from error
     return np.asarray(array)
 
 

@@ -60,7 +60,9 @@ class Blocks:
             for _, block in blocks:
                 yield block
 
-    def from_position(self, position: Sequence[int] = (0, 0, 0)) -> Generator[tuple[Any, Any], None, None]:
+    def from_position(
+        self, position: Sequence[int] = (0, 0, 0)
+    ) -> Generator[tuple[Any, Any], None, None]:
         """Pairs of a block and of the position after it, from which one can begin later.
 
         A position is three integers: the number of the file, that of the row (or line) in it, and

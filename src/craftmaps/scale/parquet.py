@@ -78,9 +78,7 @@ class ParquetFiles:
         with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as opened:
             for name in set(stored) - set(opened.schema_arrow.names):
                 raise ValueError(f"{path} has no column {name!r}, which {self.paths[0]} has.")
-            sizes = [
-                opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)
-            ]
+            sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
             ends = np.cumsum(sizes)
             groups = np.flatnonzero(ends > row)
             start = int(ends[groups[0]] - sizes[groups[0]]) if len(groups) else row

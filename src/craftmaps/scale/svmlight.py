@@ -69,7 +69,9 @@ class SvmlightFiles:
         outside = (indices < 0) | (indices >= width)
         wrong = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
         for row in wrong[:1]:
-            index = indices[indptr[row] : indptr[row + 1]][outside[indptr[row] : indptr[row + 1]]][0]
+            index = indices[indptr[row] : indptr[row + 1]][outside[indptr[row] : indptr[row + 1]]][
+                0
+            ]
             self._bad_rows.found(path, first + int(lines[row]), None, self._range(index))
         indices[outside] = 0
         small = np.int32 if max(width, len(data)) < 2**31 else np.int64
@@ -115,7 +117,14 @@ def _parsed(text: bytes) -> tuple[np.ndarray, ...]:
         else:
             targets[-1 - place] = value
     rows = slice(n_rows)
-    return targets[rows], lines[rows], indptr[: n_rows + 1], indices[:n_values], data[:n_values], bad[:n_bad]
+    return (
+        targets[rows],
+        lines[rows],
+        indptr[: n_rows + 1],
+        indices[:n_values],
+        data[:n_values],
+        bad[:n_bad],
+    )
 
 
 def _number(token: bytes) -> float:
