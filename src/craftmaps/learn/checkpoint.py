@@ -91,6 +91,7 @@ class Checkpoint:
 
     def save(self, position: list[Any], finished: bool = False) -> None:
         """Write a file, and remove those before the last one."""
+        self._estimator._stream.flush_if_full()  # there is less to write then
         packer = Packer()
         estimator = _without_frozen_map(self._estimator)
         try:

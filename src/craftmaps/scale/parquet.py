@@ -9,7 +9,7 @@ from craftmaps.scale import tables
 from craftmaps.scale.arrays import float_type
 from craftmaps.scale.pieces import BadRows, Piece
 
-_BUFFER = 1 << 20  # bytes read at a time of a column, rather than a whole row group
+_BUFFER = 1 << 16  # bytes read at a time of a column, rather than a whole row group
 _NOTHING = np.empty(0, np.int64)
 
 
@@ -82,7 +82,9 @@ class ParquetFiles:
             ends = np.cumsum(sizes)
             groups = np.flatnonzero(ends > row)
             start = int(ends[groups[0]] - sizes[groups[0]]) if len(groups) else row
-            for batch in opened.iter_batches(self._piece_rows, groups.tolist(), columns=stored):
+            for batch in opened.iter_batches(
+                self._piece_rows, groups.tolist(), columns=stored, use_threads=False
+            ):
                 size = batch.num_rows
                 batch = batch.slice(max(0, row - start))
                 for name in wanted:
