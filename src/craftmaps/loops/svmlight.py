@@ -141,11 +141,11 @@ def _number(text, at, stop):  # type: ignore[no-untyped-def]
     fraction = False
     while at < stop:
         if 48 <= text[at] <= 57:
-            digits = 10 * digits + (text[at] - 48)
-            count += digits > 0
-            power -= fraction
+            count += count > 0 or text[at] != 48
             if count > _DIGITS:
                 return 0.0, False
+            digits = 10 * digits + (text[at] - 48)
+            power -= fraction
         elif text[at] == _DOT and not fraction:
             fraction = True
         else:

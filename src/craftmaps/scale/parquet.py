@@ -104,4 +104,4 @@ def _number_type(field: Any, path: str) -> np.dtype:
             f"columns of numbers in columns."
         )
     kind = np.dtype(field.type.to_pandas_dtype())
-    return np.dtype(np.float64) if kind == object else kind
+    return np.dtype(np.float64) if kind.hasobject else kind

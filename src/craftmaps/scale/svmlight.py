@@ -30,7 +30,7 @@ class SvmlightFiles:
     ) -> None:
         if target is not None:
             raise ValueError(
-                f"lines of svmlight files begin with their target; leave target out, got {target!r}."
+                f"lines of svmlight files begin with their target; leave it out, got {target!r}."
             )
         if n_columns is not None and (not is_integer(n_columns) or n_columns < 1):
             raise ValueError(f"n_columns must be an integer of at least 1, got {n_columns!r}.")
