@@ -3,7 +3,7 @@
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -77,8 +77,8 @@ class NpzFiles:
         self.paths = paths
         self.n_files = len(paths)
         self._array = target if isinstance(target, str) else None
-        with _opened(paths[0]) as archive:
-            first = _ArrayStream(archive, self._members(archive, paths[0])[0], paths[0])
+        with self._opened(paths[0]) as streams:
+            first = streams[0]
         inside = None if self._array else target
         self._selection = Selection(first, paths[0], inside, columns, dtype)
         self._bad_rows = BadRows(skip, "row", self._selection.columns, target)
@@ -87,8 +87,7 @@ class NpzFiles:
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
         """Pieces of a file, from a row on."""
         path = self.paths[file]
-        with _opened(path) as archive:
-            streams = [_ArrayStream(archive, n, path) for n in self._members(archive, path)]
+        with self._opened(path) as streams:
             size = streams[0].shape[0]
             if streams[-1].shape[0] != size:
                 raise ValueError(f"{path} has {size} rows and {streams[-1].shape[0]} targets.")
@@ -100,6 +99,18 @@ class NpzFiles:
                 X, y = self._selection.split(arrays[0], path)
                 y = y if self._array is None else arrays[1]
                 yield self._bad_rows.leave_out(Piece(X, y, rows, _NOTHING), path)
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[list["_ArrayStream"]]:
+        """The matrix and the targets, if these are an array of their own."""
+        try:
+            with ExitStack() as stack:
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                names = self._members(archive, path)
+                files = [stack.enter_context(archive.open(name + ".npy")) for name in names]
+                yield [_ArrayStream(*pair, path) for pair in zip(files, names, strict=True)]
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
 
     def _members(self, archive: zipfile.ZipFile, path: str) -> list[str]:
         """The names of the matrix and of the targets, if these are an array of their own."""
@@ -172,14 +183,14 @@ def float_type(kinds: Sequence[np.dtype]) -> np.dtype:
 class _ArrayStream:
     """Some rows after the other of an array in an archive."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, path: str) -> None:
+    def __init__(self, file: IO[bytes], name: str, path: str) -> None:
         self._path = path
-        self._file: IO[bytes] = archive.open(name + ".npy")
-        version = npy_format.read_magic(self._file)
+        self._file = file
+        version = npy_format.read_magic(file)
         read = npy_format.read_array_header_1_0
         if version != (1, 0):
             read = npy_format.read_array_header_2_0
-        self.shape, columns_first, self.dtype = read(self._file)
+        self.shape, columns_first, self.dtype = read(file)
         if self.dtype.hasobject:
             raise ValueError(f"array {name!r} of {path} holds pickled objects, which are not read.")
         if columns_first and len(self.shape) > 1:
@@ -205,12 +216,3 @@ def _mapped(path: str) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{path} is not a whole .npy file of numbers or text: {error}") from error
     return np.asarray(array)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[zipfile.ZipFile]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error

@@ -109,9 +109,11 @@ class CsvFiles:
                 X.append(features)
                 y.append(target)
         matrix = np.array(X, self._dtype).reshape(len(rows), len(layout.features))
-        targets = np.array(y, self._label_type.to_pandas_dtype()) if layout.targets else None
-        if targets is not None and not self._several:
-            targets = targets.reshape(len(rows)).astype(str if targets.dtype == object else None)
+        targets = None
+        if layout.targets:
+            kind = self._label_type.to_pandas_dtype()
+            targets = np.array(y, str if kind is np.object_ else kind)
+            targets = targets if self._several else targets.reshape(len(rows))
         return Piece(matrix, targets, np.array(rows, np.int64), np.array(bad, np.int64))
 
     def _values(self, layout: Layout, content: bytes) -> tuple[list[float], list[Any]]:
@@ -168,7 +170,10 @@ class CsvFiles:
                 invalid_row_handler=(lambda row: "skip") if lenient else None,
             ),
             arrow_csv.ConvertOptions(
-                column_types=types, include_columns=list(types), strings_can_be_null=lenient
+                column_types=types,
+                include_columns=list(types),
+                strings_can_be_null=lenient,
+                check_utf8=not lenient,
             ),
         ).combine_chunks()
 

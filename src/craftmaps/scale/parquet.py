@@ -75,7 +75,9 @@ class ParquetFiles:
         path, partition = self.paths[file], self._partitions[file]
         wanted = list(dict.fromkeys([*self._features, *self._targets]))
         stored = [name for name in wanted if name not in partition]
-        with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as opened:
+        with parquet.ParquetFile(
+            path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+        ) as opened:
             for name in set(stored) - set(opened.schema_arrow.names):
                 raise ValueError(f"{path} has no column {name!r}, which {self.paths[0]} has.")
             sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
