@@ -2,6 +2,7 @@
 
 from importlib.metadata import version
 
+from craftmaps.deploy import export_onnx
 from craftmaps.kernels import (
     Cauchy,
     Composed,
@@ -47,5 +48,6 @@ __all__ = [
     "TensorSketch",
     "VovkInfinite",
     "VovkReal",
+    "export_onnx",
     "load",
 ]

@@ -87,8 +87,12 @@ class Packer:
                 packed = self._array(value, where)
             elif sparse.issparse(value):
                 rows = value.tocsr()
-                parts = (rows.data, rows.indices, rows.indptr, tuple(map(int, rows.shape)))
-                packed = {"csr": [self.pack(part, where) for part in parts]}
+                parts = {
+                    name: getattr(rows, name) for name in ("data", "indices", "indptr", "shape")
+                }
+                packed = {
+                    "csr": [self.pack(part, f"{where}.{name}") for name, part in parts.items()]
+                }
             else:
                 packed = self._object(value, where)
             self._alive.append(value)
@@ -106,17 +110,18 @@ class Packer:
                 f"{where} is an array of {array.dtype}, which a model file does not hold."
             )
         fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-        name = where.replace("/", "|")
+        name = where.partition(".")[2]
+        assert name not in self.arrays
         self.arrays[name] = _shrunk(array.T if fortran else array)
         return {"array": name, "dtype": array.dtype.name, "fortran": fortran}
 
     def _object(self, value: Any, where: str) -> Any:
         if isinstance(value, MethodType) and value.__name__ in _METHODS:
             return {"method": value.__name__, "of": self.pack(value.__self__, where)}
-        if isinstance(value, FunctionType) and _MODULES.get(value.__name__) == value.__module__:
+        if isinstance(value, FunctionType) and _is_known(value):
             return {"function": value.__name__}
         kind = type(value)
-        if _MODULES.get(kind.__name__) != kind.__module__:
+        if not _is_known(kind):
             raise TypeError(_complaint(value, where))
         state = vars(value) if isinstance(value, BaseEstimator) else value.__getstate__()
         return {
@@ -192,6 +197,10 @@ def _known(name: Any) -> Any:
     return getattr(import_module(_MODULES[name]), name)
 
 
+def _is_known(part: Any) -> bool:
+    return part.__name__ in _MODULES and _known(part.__name__) is part
+
+
 def _number_type(name: Any) -> np.dtype:
     dtype = np.dtype(str(name))
     if dtype.kind not in "biuf":
@@ -205,8 +214,9 @@ def _shrunk(array: np.ndarray) -> np.ndarray:
         return array
     sample = array.reshape(-1)[:_SAMPLE]
     for smaller in _SMALLER:
-        fewer = np.dtype(smaller).itemsize < array.itemsize
-        if fewer and _survives(sample, smaller) and _survives(array, smaller):
+        dtype = np.dtype(smaller)
+        fits = dtype.itemsize < array.itemsize and (array.dtype.kind == "f" or dtype.kind != "f")
+        if fits and _survives(sample, smaller) and _survives(array, smaller):
             return array.astype(smaller)
     return array
 

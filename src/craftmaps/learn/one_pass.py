@@ -166,6 +166,8 @@ def check_mergeable(estimator: Any, other: Any) -> None:
             f"{type(other).__name__}."
         )
     mine, theirs = stream_of(estimator), stream_of(other)
+    mine.check_open()
+    theirs.check_open()
     if mine.n_features == theirs.n_features and len(mine.folds) == len(theirs.folds):
         Z = np.empty((2, mine.n_features))
         fill_features(mine.feature_map, estimator._probe, Z[:1])
@@ -185,6 +187,7 @@ def save(estimator: Any, path: Any, resumable: bool) -> None:
     saved = copy(estimator)
     if not resumable:
         saved._stream = estimator._stream.closed()
+        del saved._probe  # a row of somebody's data
     model_file.save(saved, path)
 
 

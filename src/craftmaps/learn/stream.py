@@ -82,7 +82,6 @@ class FeatureStream:
     def merge(self, other: "FeatureStream") -> Self:
         """Add what another stream has seen through the same map; it stays as it is."""
         self._forget()
-        other._check_open()
         for mine, theirs in zip(self.folds, other.folds, strict=True):
             mine.merge(theirs)
         self.n_rows += other.n_rows - other._filled
@@ -142,7 +141,8 @@ class FeatureStream:
         for fold in self.folds[1:]:
             fold.share_work(self.folds[0])
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise ValueError if the sums were left behind."""
         if self._closed:
             raise ValueError(
                 "this model was saved without the sums of its rows, so it predicts but cannot take "
@@ -150,7 +150,7 @@ class FeatureStream:
             )
 
     def _forget(self) -> None:
-        self._check_open()
+        self.check_open()
         self.solution = self.temperature = None
 
     def _room(self, wanted: int, y: np.ndarray) -> slice:

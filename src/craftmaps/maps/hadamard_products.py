@@ -36,6 +36,21 @@ def padded_length(n_columns: int) -> int:
 
 
 @dataclass(frozen=True)
+class PlainProducts:
+    """Features of one degree n as plain arrays, for those who compute them in another way.
+
+    Feature f is scale[f] prod_k u[factors[k, f]] in (or added into) column[f], where u are all
+    rotations one after another. Complex features have their imaginary part in imaginary[f], made
+    with that of u, which is one rotation further.
+    """
+
+    factors: np.ndarray
+    scale: np.ndarray
+    column: np.ndarray
+    imaginary: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
 class HadamardProducts:
     """Drawn rotations and blocks of features, ready to be applied.
 
@@ -134,6 +149,48 @@ class HadamardProducts:
             )
 
         for_each_block(task, X.shape[0], dtype.itemsize * X.shape[1])
+
+    def sources(self, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and signs: rotation r is H (signs[r] x[columns[r]]); padding has sign 0."""
+        return sources_of(self.gather, n_columns_in)
+
+    def plain(self) -> list[PlainProducts]:
+        """The features by degree, in the order of their columns but for the fold."""
+        size, parts = self.gather.shape[1], 2 if self.complex_to_real else 1
+        width = size + min(size, _SLICE)
+        first = int(len(self.signs) > 0)  # the first factor of a fold is a sign
+        block = np.repeat(np.arange(len(self.length)), self.length)
+        within = np.arange(len(block)) - np.repeat(
+            np.cumsum(self.length) - self.length, self.length
+        )
+        scale = self.scale[block]
+        if first:
+            scale = scale * self.signs[self.offset[block, 0] + within]
+        # Offsets count from the signs on, through rotations that are stored with some overlap.
+        place = (self.offset[:, first:] - len(self.signs))[block]
+        rotation = np.repeat(self.rotations[:-1], np.diff(self.blocks))[block, None]
+        rotation = rotation + parts * (place // (parts * width))
+        factors = rotation * size + (place % (parts * width) + within[:, None]) % size
+        column = self.column[block] + within
+        imaginary = column + self.length[block] if parts == 2 else None
+        found = []
+        for n in np.unique(self.degree):
+            of_degree = self.degree[block] == n
+            found.append(
+                PlainProducts(
+                    factors[of_degree, : n - first].T,
+                    scale[of_degree],
+                    column[of_degree],
+                    None if imaginary is None else imaginary[of_degree],
+                )
+            )
+        return found
+
+
+def sources_of(gather: np.ndarray, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and signs that indices into (x, -x, 0) mean."""
+    sign = np.select([gather < n_columns_in, gather < 2 * n_columns_in], [1, -1], 0)
+    return np.where(sign, gather % n_columns_in, 0), sign
 
 
 def _runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -49,8 +49,8 @@ class MatrixProducts:
         """Write the features of the rows of X into `out`, zero in the columns of no feature."""
         out[:] = 0
         for n, matrices in self.matrices.items():
-            parts, _, count, d = matrices.shape
-            step = max(1, _CHUNK // max(d, _ROWS))
+            parts, _, count, _ = matrices.shape
+            step = self._step(n)
             for first in range(0, count, step):
                 chunk = matrices[:, :, first : first + step]
                 for row in range(0, X.shape[0], _ROWS):
@@ -65,6 +65,20 @@ class MatrixProducts:
                     target[:, left : left + width] = product.real
                     if parts == 2:
                         target[:, left + width : left + 2 * width] = product.imag
+
+    def columns(self, n: int) -> np.ndarray:
+        """Columns of the features of degree n, of shape (parts, D_n)."""
+        parts, _, count, _ = self.matrices[n].shape
+        step = self._step(n)
+        feature = np.arange(count)
+        chunk = feature // step * step
+        real = self.column[n] + parts * chunk + feature - chunk
+        width = np.minimum(step, count - chunk)
+        return np.asarray(real + np.arange(parts)[:, None] * width)
+
+    def _step(self, n: int) -> int:
+        """Features that are made at a time; the parts of so many stand side by side."""
+        return max(1, _CHUNK // max(int(self.matrices[n].shape[3]), _ROWS))
 
 
 def _projected(block: Any, weights: np.ndarray) -> np.ndarray:

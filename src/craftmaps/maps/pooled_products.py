@@ -14,7 +14,7 @@ import numpy as np
 
 from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
-from craftmaps.maps.hadamard_products import padded_length
+from craftmaps.maps.hadamard_products import PlainProducts, padded_length, sources_of
 
 
 @dataclass(frozen=True)
@@ -66,3 +66,17 @@ class PooledProducts:
             )
 
         for_each_block(task, X.shape[0], out.dtype.itemsize * X.shape[1])
+
+    def sources(self, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and signs of the rotations; see `HadamardProducts.sources`."""
+        return sources_of(self.gather, n_columns_in)
+
+    def plain(self) -> list[PlainProducts]:
+        """The features by degree; see `PlainProducts`."""
+        degrees = np.diff(self.first)
+        found = []
+        for n in np.unique(degrees):
+            chosen = np.flatnonzero(degrees == n)
+            factors = self.factor[self.first[chosen] + np.arange(n)[:, None]]
+            found.append(PlainProducts(factors, self.scale[chosen], self.column[chosen]))
+        return found

@@ -1,0 +1,119 @@
+"""An ONNX graph while it is written: nodes in the order of computation, and their constants."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+OPSET = 18  # the operators of this version are used, unless a caller asks for another
+LEAST_OPSET = 17  # the first with DFT
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator with one output."""
+
+    operator: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: dict[str, Any]
+
+
+@dataclass
+class Graph:
+    """Nodes and constants; every method adds some and returns the name of a tensor.
+
+    Tensors are float32 and their first dimension is the rows of a batch, of any number, unless
+    it is said otherwise. `prefix` begins every name.
+    """
+
+    opset: int = OPSET
+    prefix: str = ""
+    nodes: list[Node] = field(default_factory=list)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def add(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+        """A node; inputs are names of tensors, or arrays and numbers that become constants."""
+        names = tuple(x if isinstance(x, str) else self.constant(x) for x in inputs)
+        output = f"{self.prefix}{operator}_{len(self.nodes)}"
+        self.nodes.append(Node(operator, names, output, attributes))
+        return output
+
+    def constant(self, value: Any) -> str:
+        """A constant as it is; Python's numbers are float32, lists of them are shapes (int64)."""
+        array = np.asarray(value, dtype=np.float32 if type(value) is float else None)
+        name = f"{self.prefix}constant_{len(self.constants)}"
+        self.constants[name] = array
+        return name
+
+    def floats(self, array: np.ndarray) -> str:
+        """Constants in float32; small whole numbers, as signs are, take a byte each in the file."""
+        small = array.astype(np.int8)
+        if array.size > 64 and np.array_equal(small, array):
+            return self.cast(self.constant(small), TensorProto.FLOAT)
+        return self.constant(array.astype(np.float32))
+
+    def indices(self, array: np.ndarray) -> str:
+        """Constant int32 indices, which take two bytes each in the file where they fit."""
+        if array.size and array.max() < 1 << 16:
+            return self.cast(self.constant(array.astype(np.uint16)), TensorProto.INT32)
+        return self.constant(array.astype(np.int32))
+
+    def cast(self, x: str, to: int) -> str:
+        return self.add("Cast", x, to=to)
+
+    def gather(self, x: str, indices: np.ndarray, axis: int) -> str:
+        """x[..., indices, ...] along an axis."""
+        return self.add("Gather", x, self.indices(indices), axis=axis)
+
+    def reshape(self, x: str, *shape: int) -> str:
+        """0 keeps a dimension, -1 is what is left."""
+        return self.add("Reshape", x, list(shape))
+
+    def transpose(self, x: str) -> str:
+        """Of a matrix."""
+        return self.add("Transpose", x, perm=[1, 0])
+
+    def concat(self, tensors: list[str], axis: int) -> str:
+        return tensors[0] if len(tensors) == 1 else self.add("Concat", *tensors, axis=axis)
+
+    def product(self, tensors: list[str]) -> str:
+        """Entry by entry."""
+        whole = tensors[0]
+        for tensor in tensors[1:]:
+            whole = self.add("Mul", whole, tensor)
+        return whole
+
+    def total(self, x: str, axis: int) -> str:
+        """The sum over an axis, which vanishes."""
+        return self.add("ReduceSum", x, [axis], keepdims=0)
+
+    def repeated(self, row: np.ndarray, like: str) -> str:
+        """A constant row for each row of the batch of the tensor `like`."""
+        rows = self.add("Shape", like, start=0, end=1)
+        shape = self.add("Concat", rows, [len(row)], axis=0)
+        constant = self.indices(row) if row.dtype.kind in "iu" else self.floats(row)
+        return self.add("Expand", constant, shape)
+
+    def padded(self, x: str, width: int, wanted: int) -> str:
+        """A matrix of `width` columns with columns of zeros added."""
+        if width == wanted:
+            return x
+        return self.add("Pad", x, [0, 0, 0, wanted - width])
+
+    def hadamard(self, x: str, copies: int, size: int) -> str:
+        """H x over the last axis of (rows, copies, size), with H as H_a (x) H_b of Kronecker."""
+        b = 1 << (size.bit_length() // 2)
+        a = size // b
+        t = self.reshape(x, 0, copies, a, b)
+        t = self.add("MatMul", t, self.floats(_sylvester(b)))
+        t = self.add("MatMul", self.floats(_sylvester(a)), t)
+        return self.reshape(t, 0, copies, size)
+
+
+def _sylvester(size: int) -> np.ndarray:
+    matrix = np.ones((1, 1))
+    while len(matrix) < size:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix
