@@ -44,7 +44,7 @@ class Checkpoint:
         self._every = every
         self._estimator = estimator
         parameters = estimator.get_params(deep=True) | options
-        self._origin = {
+        self._origin: dict[str, Any] = {
             "learner": type(estimator).__name__,
             "parameters": {name: _described(value) for name, value in parameters.items()},
             "rows": blocks.fingerprint() if hasattr(blocks, "fingerprint") else None,

@@ -56,7 +56,7 @@ def fit_blocks(
                 kept.save_if_due(position)
     if not hasattr(estimator, "_stream"):
         raise ValueError("blocks is empty: there is nothing to learn from.")
-    if kept is not None:
+    if kept is not None and position is not None:
         kept.save(position, finished=True)
     solution_of(estimator)
 

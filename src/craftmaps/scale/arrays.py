@@ -150,7 +150,9 @@ class Selection:
         self._width = matrix.shape[1]
         listed = target if isinstance(target, list | tuple) else [] if target is None else [target]
         targets = [self._index(t, path, "target") for t in listed]
-        self._target = targets if isinstance(target, list | tuple) else (targets or [None])[0]
+        self._target: Any = None if target is None else targets
+        if len(targets) == 1 and not isinstance(target, list | tuple):
+            self._target = targets[0]
         rest = (j for j in range(self._width) if j not in targets) if columns is None else columns
         self.columns = [self._index(j, path, "columns") for j in rest]
         self._all = self.columns == list(range(self._width))
@@ -172,7 +174,7 @@ class Selection:
             raise ValueError(
                 f"{name} must be indices of the {self._width} columns of {path}, got {column!r}."
             )
-        return int(column) % self._width
+        return int(column) % int(self._width)
 
 
 def float_type(kinds: Sequence[np.dtype]) -> np.dtype:
