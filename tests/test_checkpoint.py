@@ -196,7 +196,9 @@ def test_a_finished_fit_is_not_learnt_again(rows, tmp_path):
     assert newest(tmp_path / "c")[1]["finished"]
     again = OnePassRegressor()
     again._add = None  # nothing may be learnt
+    files = sorted((tmp_path / "c").iterdir())
     again.fit_blocks(read, checkpoint=tmp_path / "c")
+    assert sorted((tmp_path / "c").iterdir()) == files
     np.testing.assert_array_equal(again.coef_, first.coef_)
     assert again.n_samples_seen_ == N
 

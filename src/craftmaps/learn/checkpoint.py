@@ -50,7 +50,7 @@ class Checkpoint:
             "rows": blocks.fingerprint() if hasattr(blocks, "fingerprint") else None,
         }
         self._number = 0
-        self._rows = 0  # in the last file
+        self._rows, self._finished = 0, False  # of the last file
         self._due = 0.0
 
     def restore(self) -> list[Any] | None:
@@ -74,7 +74,7 @@ class Checkpoint:
                     f"{damage[0]} The fit goes on from {path}.", UserWarning, stacklevel=5
                 )
             self._number = _number_of(path)
-            self._rows = header["n_rows"]
+            self._rows, self._finished = header["n_rows"], header["finished"]
             self._adopt(saved, path)
             self._due = time.monotonic() + self._every
             return list(header["position"])
@@ -90,7 +90,10 @@ class Checkpoint:
             self.save(position)
 
     def save(self, position: list[Any], finished: bool = False) -> None:
-        """Write a file, and remove those before the last one."""
+        """Write a file, unless it would be the last one again, and remove those before that."""
+        n_rows = self._estimator.n_samples_seen_
+        if finished and self._finished and n_rows == self._rows:
+            return
         self._estimator._stream.flush_if_full()  # there is less to write then
         packer = Packer()
         estimator = _without_frozen_map(self._estimator)
@@ -105,7 +108,7 @@ class Checkpoint:
             "fit": tree,
             "origin": self._origin,
             "position": position,
-            "n_rows": self._estimator.n_samples_seen_,
+            "n_rows": n_rows,
             "finished": finished,
         }
         path = self._folder / f"checkpoint-{self._number + 1:06}.craft"
@@ -117,7 +120,7 @@ class Checkpoint:
                 error.errno, f"the fit stops, because its checkpoint {error.strerror} {last}."
             ) from error
         self._number += 1
-        self._rows = header["n_rows"]
+        self._rows, self._finished = n_rows, finished
         for old in self._files()[_KEPT:]:
             old.unlink()
         self._due = time.monotonic() + self._every

@@ -70,10 +70,11 @@ class Blocks:
         """
         start = Position(*position)
         blocks = cut(self._pieces(start), self._block_rows, start)
-        for after, block in read_ahead(blocks):
-            self.skipped_rows = after.skipped
-            if block is not None:
-                yield tuple(after), block
+        with closing(read_ahead(blocks)) as ahead:
+            for after, block in ahead:
+                self.skipped_rows = after.skipped
+                if block is not None:
+                    yield tuple(after), block
         if self.skipped_rows:
             warnings.warn(
                 f"{self.skipped_rows} bad rows were left out of {self._files.n_files} files "
