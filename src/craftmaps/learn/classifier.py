@@ -17,6 +17,8 @@ from craftmaps.learn.one_pass import (
     FLOATS,
     begin,
     check_mergeable,
+    fit_blocks,
+    fit_whole,
     left_out_predictions,
     predictions,
     sample_weights,
@@ -24,7 +26,6 @@ from craftmaps.learn.one_pass import (
     solution_of,
     solved,
     stream_of,
-    unpack,
 )
 from craftmaps.learn.progress import Progress
 from craftmaps.maps.base import generator
@@ -178,10 +179,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             Labels of any type that can be sorted.
         sample_weight : array-like of shape (n_samples,), default=None
         """
-        self.__dict__.pop("_stream", None)
-        with Progress(len(y) if hasattr(y, "__len__") else None) as progress:
-            self._add(X, y, None, sample_weight, progress, whole=True)
-            solution_of(self)
+        fit_whole(self, X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -196,24 +194,36 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             one-vs-rest, a later call may announce more: the result is as if they had always been
             known.
         """
-        return self._add(X, y, classes, sample_weight, Progress(None, shown=False))
+        return self._add(X, y, sample_weight, Progress(None, shown=False), classes)
 
     def fit_blocks(
-        self, blocks: Iterable[Any], classes: Any = None, progress: bool | None = None
+        self,
+        blocks: Iterable[Any],
+        classes: Any = None,
+        *,
+        checkpoint: Any = None,
+        every: float = 60.0,
+        progress: bool | None = None,
     ) -> Self:
         """Learn from an iterable of (X, y) or (X, y, sample_weight), whatever its length.
 
-        `classes` are all labels that will come; without it, those of the first block.
-        progress=None shows a line of progress if standard error is a terminal.
+        Parameters
+        ----------
+        blocks : iterable
+            Such as `craftmaps.scale.blocks.read` gives it.
+        classes : array-like, default=None
+            All labels that will come; without it, those of the first block.
+        checkpoint : path of a folder, default=None
+            Where to write what was learnt, so that the same call goes on from there after the
+            process was killed; the model is the same, to the last bit on the same machine. After
+            the end it gives the model without learning a row again. A folder of other rows or
+            parameters is refused.
+        every : float, default=60.0
+            Seconds between two checkpoints.
+        progress : bool or None, default=None
+            None shows a line of progress if standard error is a terminal.
         """
-        self.__dict__.pop("_stream", None)
-        with Progress(None, progress) as line:
-            for block in blocks:
-                X, y, weights = unpack(block)
-                self._add(X, y, classes, weights, line)
-        if not line.rows:
-            raise ValueError("blocks is empty: there is nothing to learn from.")
-        solution_of(self)
+        fit_blocks(self, blocks, checkpoint, every, progress, classes=classes)
         return self
 
     def merge(self, other: "OnePassClassifier") -> Self:
@@ -267,8 +277,6 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         save(self, path, resumable)
 
     def _scores(self, X: Any) -> Iterator[np.ndarray]:
-        stream_of(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         return (self._code.scores(predicted) for predicted in predictions(self, X))
 
     def _shown(self) -> slice:
@@ -279,9 +287,9 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         y: Any,
-        classes: Any,
         sample_weight: Any,
         progress: Progress,
+        classes: Any = None,
         whole: bool = False,
     ) -> Self:
         first = not hasattr(self, "_stream")

@@ -1,22 +1,64 @@
 """What the one-pass classifier and the one-pass regressor do the same way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
 
 from craftmaps import model_file
 from craftmaps.learn import ridge
+from craftmaps.learn.checkpoint import Checkpoint, positioned
 from craftmaps.learn.memory import refuse_if_too_large
 from craftmaps.learn.penalty import penalty_of
+from craftmaps.learn.progress import Progress
 from craftmaps.learn.stream import Encode, FeatureStream, fill_features
 from craftmaps.maps.base import is_integer, is_number
 
 FLOATS = (np.float64, np.float32)
 _PREDICT_ROWS = 1024  # turned into features at a time by predictions
+
+
+def fit_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Learn from all rows at once, forgetting what was learnt before."""
+    vars(estimator).pop("_stream", None)
+    with Progress(len(y) if hasattr(y, "__len__") else None) as line:
+        estimator._add(X, y, sample_weight, line, whole=True)
+        solution_of(estimator)
+
+
+def fit_blocks(
+    estimator: Any,
+    blocks: Iterable[Any],
+    checkpoint: Any,
+    every: float,
+    progress: bool | None,
+    **options: Any,
+) -> None:
+    """Learn from blocks, from where a checkpoint was made if there is one.
+
+    `options` are those of the estimator's method `_add`.
+    """
+    vars(estimator).pop("_stream", None)
+    kept: Checkpoint | None = None
+    position: list[Any] | None = None
+    if checkpoint is not None:
+        kept = Checkpoint(checkpoint, every, estimator, blocks, options)
+        position = kept.restore()
+    with Progress(None, progress) as line, closing(positioned(blocks, position)) as remaining:
+        for position, block in remaining:
+            estimator._add(*block, line, **options)
+            if kept is not None:
+                kept.save_if_due(position)
+    if not hasattr(estimator, "_stream"):
+        raise ValueError("blocks is empty: there is nothing to learn from.")
+    if kept is not None and position is not None:
+        kept.save(position, finished=True)
+    solution_of(estimator)
 
 
 def begin(
@@ -85,8 +127,9 @@ def solved(name: str) -> Any:
 
 
 def predictions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
-    """Predicted targets of validated rows, some rows at a time."""
+    """Predicted targets, some rows at a time."""
     solution, stream = solution_of(estimator), stream_of(estimator)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False)
     coef, intercept = (a.astype(X.dtype) for a in (solution.coef, solution.intercept))
     buffer = np.empty((min(_PREDICT_ROWS, X.shape[0]), stream.n_features), X.dtype)
     for start in range(0, X.shape[0], _PREDICT_ROWS):
@@ -159,13 +202,6 @@ def sample_weights(weights: Any, X: Any) -> np.ndarray | None:
             f"row, got shape {weights.shape}."
         )
     return np.asarray(weights)
-
-
-def unpack(block: Any) -> tuple[Any, Any, Any]:
-    """(X, y) or (X, y, sample_weight) as three."""
-    if not isinstance(block, tuple | list) or len(block) not in (2, 3):
-        raise ValueError("blocks must yield (X, y) or (X, y, sample_weight).")
-    return (*block, None) if len(block) == 2 else tuple(block)
 
 
 def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:

@@ -11,13 +11,14 @@ from craftmaps.learn.one_pass import (
     FLOATS,
     begin,
     check_mergeable,
+    fit_blocks,
+    fit_whole,
     predictions,
     sample_weights,
     save,
     solution_of,
     solved,
     stream_of,
-    unpack,
 )
 from craftmaps.learn.progress import Progress
 
@@ -129,28 +130,38 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         """
-        self.__dict__.pop("_stream", None)
-        with Progress(len(y) if hasattr(y, "__len__") else None) as progress:
-            self._add(X, y, sample_weight, progress, whole=True)
-            solution_of(self)
+        fit_whole(self, X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from further rows. The system is solved when a result is first asked for."""
         return self._add(X, y, sample_weight, Progress(None, shown=False))
 
-    def fit_blocks(self, blocks: Iterable[Any], progress: bool | None = None) -> Self:
+    def fit_blocks(
+        self,
+        blocks: Iterable[Any],
+        *,
+        checkpoint: Any = None,
+        every: float = 60.0,
+        progress: bool | None = None,
+    ) -> Self:
         """Learn from an iterable of (X, y) or (X, y, sample_weight), whatever its length.
 
-        progress=None shows a line of progress if standard error is a terminal.
+        Parameters
+        ----------
+        blocks : iterable
+            Such as `craftmaps.scale.blocks.read` gives it.
+        checkpoint : path of a folder, default=None
+            Where to write what was learnt, so that the same call goes on from there after the
+            process was killed; the model is the same, to the last bit on the same machine. After
+            the end it gives the model without learning a row again. A folder of other rows or
+            parameters is refused.
+        every : float, default=60.0
+            Seconds between two checkpoints.
+        progress : bool or None, default=None
+            None shows a line of progress if standard error is a terminal.
         """
-        self.__dict__.pop("_stream", None)
-        with Progress(None, progress) as line:
-            for block in blocks:
-                self._add(*unpack(block), line)
-        if not line.rows:
-            raise ValueError("blocks is empty: there is nothing to learn from.")
-        solution_of(self)
+        fit_blocks(self, blocks, checkpoint, every, progress)
         return self
 
     def merge(self, other: "OnePassRegressor") -> Self:
@@ -161,8 +172,6 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, of the shape of y."""
-        stream_of(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         predicted = np.concatenate(list(predictions(self, X)))
         return predicted[:, 0] if self._one_target else predicted
 

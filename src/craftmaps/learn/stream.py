@@ -112,6 +112,12 @@ class FeatureStream:
         self._flush()
         return Problem(self.folds)
 
+    def flush_if_full(self) -> None:
+        """Add a full buffer to the sums now, if the next row would do so anyway."""
+        needed = len(self._Z) >= self.n_features or any(fold.n_rows for fold in self.folds)
+        if self._filled == len(self._Z) and needed:
+            self._flush()
+
     def closed(self) -> "FeatureStream":
         """What is needed to predict: the solution without the sums, which takes no more rows."""
         dtype, n_folds = self._Z.dtype, len(self.folds)
@@ -132,6 +138,8 @@ class FeatureStream:
             whole = np.empty((capacity, *used.shape[1:]), used.dtype)
             whole[: len(used)] = used
             setattr(self, name, whole)
+        for fold in self.folds[1:]:
+            fold.share_work(self.folds[0])
 
     def check_open(self) -> None:
         """Raise ValueError if the sums were left behind."""

@@ -1,0 +1,258 @@
+"""A fit that survives its process: sums and position on disk, from which the same call goes on."""
+
+import hashlib
+import time
+import warnings
+from collections.abc import Generator, Iterable
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+
+from craftmaps import array_file
+from craftmaps.learn.stream import fill_features
+from craftmaps.packing import Packer, Unpacker
+
+_KEPT = 2  # files in the folder: the newest, and the one before it
+
+
+class Checkpoint:
+    """The files of one fit in a folder, numbered; each holds all that the fit has learnt so far.
+
+    Parameters
+    ----------
+    folder : path
+        Made if there is none.
+    every : float
+        Seconds between two files.
+    estimator : learner
+    blocks : iterable
+    options : dict
+        What else the call is given.
+    """
+
+    def __init__(
+        self, folder: Any, every: float, estimator: Any, blocks: Any, options: dict[str, Any]
+    ) -> None:
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for unfinished in self._folder.glob(".checkpoint-*.part"):  # by a process that was killed
+            unfinished.unlink(missing_ok=True)
+        self._every = every
+        self._estimator = estimator
+        parameters = estimator.get_params(deep=True) | options
+        self._origin: dict[str, Any] = {
+            "learner": type(estimator).__name__,
+            "parameters": {name: _described(value) for name, value in parameters.items()},
+            "rows": blocks.fingerprint() if hasattr(blocks, "fingerprint") else None,
+        }
+        self._number = 0
+        self._rows, self._finished = 0, False  # of the last file
+        self._due = 0.0
+
+    def restore(self) -> list[Any] | None:
+        """Give the estimator what it had learnt, and return the position; None if there is none.
+
+        A file that is damaged is passed over with a warning if there is one before it.
+        """
+        damage: list[str] = []
+        for path in self._files():
+            try:
+                header, arrays = array_file.read(path, "checkpoint")
+                self._check_origin(path, header["origin"])
+                saved = Unpacker(arrays).unpack(header["fit"])
+            except _Foreign as error:
+                raise ValueError(str(error)) from None
+            except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+                damage.append(str(error))
+                continue
+            if damage:
+                warnings.warn(
+                    f"{damage[0]} The fit goes on from {path}.", UserWarning, stacklevel=5
+                )
+            self._number = _number_of(path)
+            self._rows, self._finished = header["n_rows"], header["finished"]
+            self._adopt(saved, path)
+            self._due = time.monotonic() + self._every
+            return list(header["position"])
+        if damage:
+            raise ValueError(
+                f"no checkpoint in {self._folder} can be used; remove it to begin anew. {damage[0]}"
+            )
+        return None
+
+    def save_if_due(self, position: list[Any]) -> None:
+        """Write a file if the last one is old enough."""
+        if time.monotonic() >= self._due:
+            self.save(position)
+
+    def save(self, position: list[Any], finished: bool = False) -> None:
+        """Write a file, unless it would be the last one again, and remove those before that."""
+        n_rows = self._estimator.n_samples_seen_
+        if finished and self._finished and n_rows == self._rows:
+            return
+        self._estimator._stream.flush_if_full()  # there is less to write then
+        packer = Packer()
+        estimator = _without_frozen_map(self._estimator)
+        try:
+            tree = packer.pack(estimator, type(estimator).__name__)
+        except TypeError as error:
+            raise TypeError(
+                f"a checkpoint cannot hold this map: {error} Or fit it on some rows, and give "
+                f"sklearn.frozen.FrozenEstimator(feature_map)."
+            ) from error
+        header = {
+            "fit": tree,
+            "origin": self._origin,
+            "position": position,
+            "n_rows": n_rows,
+            "finished": finished,
+        }
+        path = self._folder / f"checkpoint-{self._number + 1:06}.craft"
+        try:
+            array_file.write(path, "checkpoint", header, packer.arrays)
+        except OSError as error:
+            last = f"The one after {self._rows} rows is intact" if self._rows else "There is none"
+            raise OSError(
+                error.errno, f"the fit stops, because its checkpoint {error.strerror} {last}."
+            ) from error
+        self._number += 1
+        self._rows, self._finished = n_rows, finished
+        for old in self._files()[_KEPT:]:
+            old.unlink()
+        self._due = time.monotonic() + self._every
+
+    def _files(self) -> list[Path]:
+        """The files, newest first."""
+        return sorted(self._folder.glob("checkpoint-*.craft"), key=_number_of, reverse=True)
+
+    def _check_origin(self, path: Path, origin: dict[str, Any]) -> None:
+        """Raise _Foreign unless a file is of this learner with these parameters on these rows."""
+        way_out = "give the same, or another folder, or remove this one to begin anew."
+        here, there = self._origin["parameters"], origin["parameters"]
+        if origin["learner"] != self._origin["learner"] or here.keys() != there.keys():
+            raise _Foreign(f"{path} is of another learner, a {origin['learner']}; {way_out}")
+        for name, value in here.items():
+            if value != there[name]:
+                raise _Foreign(
+                    f"{path} has {name}={there[name]}, and here it is {value}; {way_out}"
+                )
+        mine, theirs = self._origin["rows"], origin["rows"]
+        if mine == theirs:
+            return
+        if mine is None or theirs is None:
+            raise _Foreign(f"{path} is of other rows than these; {way_out}")
+        names = [name for name in mine if mine[name] != theirs.get(name)]
+        if names == ["files"]:
+            changed = [file[0] for file in mine["files"] if file not in theirs["files"]]
+            raise _Foreign(
+                f"{path} is of other files, or they were changed since: {changed[:3]}; {way_out}"
+            )
+        raise _Foreign(f"{path} is of rows read with other {', '.join(names)}; {way_out}")
+
+    def _adopt(self, saved: Any, path: Path) -> None:
+        """Give the estimator the fitted attributes of another one."""
+        fitted = vars(saved).keys() - saved.get_params(deep=False).keys()
+        for name in fitted:
+            setattr(self._estimator, name, getattr(saved, name))
+        features = vars(self._estimator).pop("_probe_features", None)
+        if features is None:
+            return
+        feature_map = self._estimator.feature_map
+        self._estimator.feature_map_ = self._estimator._stream.feature_map = feature_map
+        now = np.empty_like(features)
+        fill_features(feature_map, self._estimator._probe, now)
+        if not np.array_equal(now, features):
+            raise ValueError(f"{path} was learnt with another map than the frozen one given here.")
+
+
+class _Foreign(Exception):
+    """A checkpoint of something else."""
+
+
+def positioned(
+    blocks: Iterable[Any], position: list[Any] | None
+) -> Generator[tuple[Any, tuple[Any, Any, Any]], None, None]:
+    """Blocks (X, y, weights) after a position, each with the position after it.
+
+    `blocks` either knows positions itself (`from_position`), or is passed over block by block; then
+    the first block and the number of rows are compared with those of the first time.
+    """
+    if hasattr(blocks, "from_position"):
+        for after, block in blocks.from_position(*([] if position is None else [position])):
+            yield list(after), _unpacked(block)
+        return
+    n_learnt, n_rows, first = position or (0, 0, None)
+    rows = number = 0
+    for number, block in enumerate(map(_unpacked, blocks), 1):
+        rows += np.shape(block[0])[0]
+        if number == 1:
+            digest = _digest_of(block)
+            if first not in (None, digest):
+                raise ValueError("the first block is not the one that the checkpoint began with.")
+        if number > n_learnt:
+            yield [number, rows, digest], block
+        elif number == n_learnt and rows != n_rows:
+            break
+    if number < n_learnt or (number == n_learnt and rows != n_rows):
+        raise ValueError(
+            f"the checkpoint has learnt {n_rows} rows in {n_learnt} blocks, and these are {rows} "
+            f"in {number}: other blocks than before."
+        )
+
+
+def _unpacked(block: Any) -> tuple[Any, Any, Any]:
+    """(X, y) or (X, y, sample_weight) as three."""
+    if not isinstance(block, tuple | list) or len(block) not in (2, 3):
+        raise ValueError("blocks must yield (X, y) or (X, y, sample_weight).")
+    return (*block, None) if len(block) == 2 else tuple(block)
+
+
+def _without_frozen_map(estimator: Any) -> Any:
+    """A frozen map is brought by the caller each time; its features of one row tell that it is."""
+    if not isinstance(estimator.feature_map, FrozenEstimator):
+        return estimator
+    slim, stream = copy(estimator), copy(estimator._stream)
+    slim._probe_features = np.empty((1, stream.n_features), estimator._stream._Z.dtype)
+    fill_features(stream.feature_map, estimator._probe, slim._probe_features)
+    slim.feature_map = slim.feature_map_ = stream.feature_map = None
+    slim._stream = stream
+    return slim
+
+
+def _number_of(path: Path) -> int:
+    digits = path.stem.removeprefix("checkpoint-")
+    return int(digits) if digits.isdecimal() else -1
+
+
+def _described(value: Any) -> str:
+    """A parameter in words that are the same in every process."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"array {value.shape} {value.dtype} {_digest(value)}"
+    if isinstance(value, np.random.RandomState | np.random.Generator) or hasattr(
+        value, "get_params"
+    ):
+        return type(value).__name__
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return repr(value)
+
+
+def _digest_of(block: Any) -> str:
+    X, y = block[0], block[1]
+    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (np.asarray(X),)
+    return _digest(*parts, np.asarray(y))
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        plain = np.ascontiguousarray(array.astype(str) if array.dtype == object else array)
+        digest.update(f"{plain.dtype} {plain.shape}".encode())
+        digest.update(plain.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,249 @@
+"""Rows of files that are larger than memory, block by block."""
+
+import glob
+import os
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from craftmaps.maps.base import check_choice, is_integer
+from craftmaps.scale.arrays import NpyFiles, NpzFiles
+from craftmaps.scale.csv import CsvFiles
+from craftmaps.scale.parquet import ParquetFiles
+from craftmaps.scale.pieces import Piece, Position, cut
+from craftmaps.scale.read_ahead import read_ahead
+from craftmaps.scale.svmlight import SvmlightFiles
+from craftmaps.scale.text import COMPRESSED
+
+_SUFFIXES = {
+    "npy": (".npy",),
+    "npz": (".npz",),
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv", ".tsv"),
+    "svmlight": (".svmlight", ".libsvm", ".svm"),
+}
+
+
+class Files(Protocol):
+    """What a format offers: pieces of one of its files from some row on.
+
+    There are `n_files` of them, the first of `paths`, which may name others beside them.
+    """
+
+    paths: list[str]
+    n_files: int
+
+    def pieces(self, file: int, row: int) -> Iterator[Piece]: ...
+
+
+class Blocks:
+    """What `read` returns: blocks (X, y), from the beginning each time it is iterated.
+
+    Attributes
+    ----------
+    skipped_rows : int
+        Rows that were left out by on_bad_rows="skip", in the last iteration until now.
+    """
+
+    def __init__(self, files: Files, block_rows: int, options: dict[str, Any]) -> None:
+        self.skipped_rows = 0
+        self._files = files
+        self._block_rows = block_rows
+        self._options = options
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        with closing(self.from_position()) as blocks:
+            for _, block in blocks:
+                yield block
+
+    def from_position(
+        self, position: Sequence[int] = (0, 0, 0)
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """Pairs of a block and of the position after it, from which one can begin later.
+
+        A position is three integers: the number of the file, that of the row (or line) in it, and
+        how many rows were left out before.
+        """
+        start = Position(*position)
+        blocks = cut(self._pieces(start), self._block_rows, start)
+        with closing(read_ahead(blocks)) as ahead:
+            for after, block in ahead:
+                self.skipped_rows = after.skipped
+                if block is not None:
+                    yield tuple(after), block
+        if self.skipped_rows:
+            warnings.warn(
+                f"{self.skipped_rows} bad rows were left out of {self._files.n_files} files "
+                f"that begin with {self._files.paths[0]}.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What identifies the rows: paths, sizes and times of the files, and how they are read."""
+        states = [(os.path.abspath(path), os.stat(path)) for path in self._files.paths]
+        files = [[path, state.st_size, state.st_mtime_ns] for path, state in states]
+        return {"files": files, "block_rows": self._block_rows} | self._options
+
+    def _pieces(self, start: Position) -> Iterator[tuple[int, Piece]]:
+        for file in range(start.file, self._files.n_files):
+            for piece in self._files.pieces(file, start.row if file == start.file else 0):
+                yield file, piece
+
+
+def read(
+    path: Any,
+    target: Any = None,
+    *,
+    block_rows: int = 4096,
+    columns: Sequence[Any] | None = None,
+    dtype: Any = None,
+    on_bad_rows: str = "error",
+    format: str | None = None,
+    header: bool = True,
+    delimiter: str | None = None,
+    n_columns: int | None = None,
+    zero_based: bool = False,
+) -> Blocks:
+    """Blocks (X, y) of files of any size, for `fit_blocks`.
+
+    Every block has `block_rows` rows, the last one perhaps fewer, whatever the files' own row
+    groups. The next two blocks are read while one is learnt. No more than those are held, so memory
+    does not depend on the size of the files.
+
+    Parameters
+    ----------
+    path : path, glob pattern, folder, or list of them
+        A folder stands for all files of a known format in it and in the folders below; names of
+        folders like "year=2024" add a column to Parquet files.
+    target : column name, index, list of them, or None, default=None
+        The column (or columns) y. For .npy an index, or path of a second file of as many rows (a
+        pattern or list for several); for .npz the name of an array beside "X". None yields (X,
+        None), as prediction needs it. Svmlight files begin each line with their target: give none.
+    block_rows : int, default=4096
+    columns : list of names or indices, default=None
+        The columns of X, in that order; others are not read. None takes all but the target.
+    dtype : float32, float64 or None, default=None
+        Of X. None is float32 if the file's columns are that precise or less, otherwise float64.
+    on_bad_rows : {"error", "skip"}, default="error"
+        What to do about rows of too few or too many values, and values that are no finite numbers:
+        an error that names file, row and column, or a warning at the end, with their number.
+    format : {"npy", "npz", "parquet", "csv", "svmlight"} or None, default=None
+        None tells it from the suffix: .npy, .npz, .parquet, .csv, .tsv, .svmlight or .libsvm, the
+        texts perhaps followed by .gz, .bz2 or .xz.
+    header : bool, default=True
+        Whether the first line of a CSV file holds names. Otherwise columns have indices alone.
+    delimiter : str, default=None
+        Of CSV files; None is a tab for .tsv, otherwise a comma.
+    n_columns : int, default=None
+        Of svmlight files. None finds the largest index by reading the files once more.
+    zero_based : bool, default=False
+        Whether svmlight files count columns from 0 rather than 1.
+
+    Returns
+    -------
+    Blocks
+        X is an array, or a CSR matrix from svmlight files. y keeps its type: numbers or text.
+
+    Notes
+    -----
+    Rows are counted from 0 in errors about binary files, lines from 1. No pickle is ever read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from craftmaps import OnePassClassifier
+    >>> from craftmaps.scale import blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lines = [f"{i % 3},{i % 5},{'ab'[i % 3 == 1]}" for i in range(1000)]
+    ...     _ = Path(folder, "rows.csv").write_text("\\n".join(["u,v,class", *lines]))
+    ...     rows = blocks.read(f"{folder}/*.csv", target="class", block_rows=300)
+    ...     [X.shape for X, y in rows]
+    ...     OnePassClassifier().fit_blocks(rows).classes_.tolist()
+    [(300, 2), (300, 2), (300, 2), (100, 2)]
+    ['a', 'b']
+    """
+    if not is_integer(block_rows) or block_rows < 1:
+        raise ValueError(f"block_rows must be an integer of at least 1, got {block_rows!r}.")
+    check_choice("on_bad_rows", on_bad_rows, ("error", "skip"))
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32, float64 or None, got {dtype!r}.")
+    paths = _expanded(path, known_only=format is None)
+    kind = _format_of(paths) if format is None else format
+    check_choice("format", kind, tuple(_SUFFIXES))
+    skip = on_bad_rows == "skip"
+    dtype = None if dtype is None else np.dtype(dtype)
+    files: Files
+    if kind == "npy":
+        targets = _expanded(target, known_only=False) if _is_path(target) else None
+        inside = None if targets else target
+        files = NpyFiles(paths, targets, inside, columns, dtype, skip, block_rows)
+    elif kind == "npz":
+        files = NpzFiles(paths, target, columns, dtype, skip, block_rows)
+    elif kind == "parquet":
+        files = ParquetFiles(paths, target, columns, dtype, skip, block_rows)
+    elif kind == "csv":
+        files = CsvFiles(paths, target, columns, dtype, skip, header, delimiter)
+    else:
+        files = SvmlightFiles(paths, target, columns, dtype, skip, n_columns, zero_based)
+    options = {
+        "target": repr(target),
+        "columns": repr(columns),
+        "dtype": repr(dtype),
+        "on_bad_rows": on_bad_rows,
+        "layout": repr((kind, header, delimiter, n_columns, zero_based)),
+    }
+    return Blocks(files, block_rows, options)
+
+
+def _expanded(path: Any, known_only: bool) -> list[str]:
+    """The files that a path, pattern, folder or list of them stands for."""
+    if isinstance(path, list | tuple):
+        return [file for one in path for file in _expanded(one, known_only)]
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file())
+        found = [file for file in inside if not _hidden(os.path.relpath(file, path))]
+        found = [file for file in found if not known_only or _suffix_format(file)]
+    else:
+        found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise FileNotFoundError(f"there is no file {path!r}, and none that matches it.")
+    return found
+
+
+def _hidden(path: str) -> bool:
+    """Whether a file or its folder is one that engines write beside their data."""
+    return any(part.startswith((".", "_")) for part in Path(path).parts)
+
+
+def _is_path(target: Any) -> bool:
+    if isinstance(target, list | tuple):
+        return bool(target) and all(map(_is_path, target))
+    return isinstance(target, str | os.PathLike)
+
+
+def _suffix_format(path: str) -> str | None:
+    name = path.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return next((kind for kind, ends in _SUFFIXES.items() if name.endswith(ends)), None)
+
+
+def _format_of(paths: list[str]) -> str:
+    """The one format of all files."""
+    kinds = {path: _suffix_format(path) for path in paths}
+    for path, kind in kinds.items():
+        if kind is None:
+            raise ValueError(
+                f"the format of {path} is not told by its suffix; give format='csv', 'svmlight', "
+                f"'parquet', 'npy' or 'npz'."
+            )
+        if kind != kinds[paths[0]]:
+            raise ValueError(f"{paths[0]} and {path} are of different formats; read them apart.")
+    return str(kinds[paths[0]])
