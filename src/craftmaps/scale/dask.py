@@ -111,22 +111,21 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
     Dask array; for a data frame a series named as the method, or a frame with a column for each
     class or target
     """
-    if not callable(getattr(estimator, method, None)):
-        raise ValueError(f"a {type(estimator).__name__} has no method {method!r}.")
-    light = delayed(fold.for_prediction(estimator), pure=False, traverse=False)
+    light = fold.for_prediction(estimator)
+    shared = delayed(light, pure=False, traverse=False)
     if isinstance(X, da.Array):
         X = _whole_rows(X, "X")
-        like = _like(estimator, method, X.dtype)
+        like = fold.no_predictions(estimator, method, X.dtype)
         layout: dict[str, Any] = {"chunks": (X.chunks[0], like.shape[1:])}
         if like.ndim == 1:
             layout = {"chunks": (X.chunks[0],), "drop_axis": 1}
-        return X.map_blocks(_predict_array, light, method, like, meta=like, **layout)
+        return X.map_blocks(_predict_array, shared, method, like, meta=like, **layout)
     if not _is_frame(X):
         raise TypeError(f"X must be a Dask array or data frame, got {type(X).__name__}.")
     single = all(dtype == np.float32 for dtype in X.dtypes)
-    like = _like(estimator, method, np.dtype(np.float32 if single else np.float64))
-    meta = _predict_frame(X._meta.iloc[:0], fold.for_prediction(estimator), method, like)
-    return X.map_partitions(_predict_frame, light, method, like, meta=meta)
+    like = fold.no_predictions(estimator, method, np.dtype(np.float32 if single else np.float64))
+    meta = _predict_frame(X._meta.iloc[:0], light, method, like)
+    return X.map_partitions(_predict_frame, shared, method, like, meta=meta)
 
 
 def _partitions(X: Any, y: Any, weights: Any) -> tuple[list[list[Any]], list[int] | None]:
@@ -237,18 +236,6 @@ def _threads() -> int:
         return fold.threads_per_task(get_worker().state.nthreads)
     except (ImportError, ValueError):  # one of Dask's own threads, of which each core has one
         return 1
-
-
-def _like(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
-    """No rows of what a method returns for rows of this type."""
-    floats = np.dtype(dtype if dtype == np.float32 else np.float64)
-    if not is_classifier(estimator):
-        return np.empty((0, *np.shape(estimator.intercept_)), floats)
-    if method == "predict":
-        return np.empty(0, estimator.classes_.dtype)
-    n_classes = len(estimator.classes_)
-    one_column = method == "decision_function" and n_classes == 2
-    return np.empty(0 if one_column else (0, n_classes), floats)
 
 
 def _predict_array(X: Any, estimator: Any, method: str, like: np.ndarray) -> np.ndarray:

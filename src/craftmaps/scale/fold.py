@@ -98,6 +98,20 @@ def for_prediction(estimator: Any) -> Any:
     return light
 
 
+def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
+    """No rows of what a method returns for rows of this type."""
+    if not callable(getattr(estimator, method, None)):
+        raise ValueError(f"a {type(estimator).__name__} has no method {method!r}.")
+    floats = np.dtype(dtype if dtype == np.float32 else np.float64)
+    if not is_classifier(estimator):
+        return np.empty((0, *np.shape(estimator.intercept_)), floats)
+    if method == "predict":
+        return np.empty(0, estimator.classes_.dtype)
+    n_classes = len(estimator.classes_)
+    one_column = method == "decision_function" and n_classes == 2
+    return np.empty(0 if one_column else (0, n_classes), floats)
+
+
 def labels_in(y: Any, number: int) -> tuple[np.ndarray, int]:
     """The different labels of a partition, and how many rows it has."""
     y = np.asarray(y)
