@@ -28,6 +28,7 @@ def fit(
     classes: Any = None,
     sample_weight: Any = None,
     map_rows: int = fold.MAP_ROWS,
+    threads: int = 1,
 ) -> Any:
     """Learn from partitions where they are, and merge their sums in a tree on the workers.
 
@@ -47,6 +48,9 @@ def fit(
     map_rows : int, default=10000
         The feature map is fitted on so many rows, the first of X, by the process that calls. Where
         these are not like the others, give a fitted map in `sklearn.frozen.FrozenEstimator`.
+    threads : int, default=1
+        Threads of each task. Dask runs one task for every thread of a worker, so 1 is right unless
+        workers were given one thread and several cores, to hold fewer sums at a time.
 
     Returns
     -------
@@ -58,8 +62,7 @@ def fit(
     -----
     A worker needs, per thread, the larger of 20 E^2 bytes and 40 E^2 while four sums are merged,
     for E features in float32, and `block_rows` rows of features; and 4 E^2 for every sum that waits
-    to be merged. The scheduler and the caller see one sum, of 4 E^2 bytes. A task uses as many
-    threads as OMP_NUM_THREADS of its worker says, shared among the threads of the worker.
+    to be merged. The scheduler and the caller see one sum, of 4 E^2 bytes.
 
     Examples
     --------
@@ -86,12 +89,14 @@ def fit(
     learner = fold.begin(estimator, *_first(partitions, 1 if fixed else map_rows), classes)
     shared = delayed(learner, pure=False, traverse=False)
     level = [
-        _sums(shared, i, start, *p)
+        _sums(threads, shared, i, start, *p)
         for i, (start, p) in enumerate(zip(starts, partitions, strict=True))
     ]
     while len(level) > 1:
         groups = [level[i : i + fold.FAN_IN] for i in range(0, len(level), fold.FAN_IN)]
-        level = [_merged(shared, *group) if len(group) > 1 else group[0] for group in groups]
+        level = [
+            _merged(threads, shared, *group) if len(group) > 1 else group[0] for group in groups
+        ]
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
         return fold.finish(learner, dask.compute(level[0])[0])  # the graph holds the map, once
 
@@ -217,31 +222,21 @@ def _labels(number: int, y: Any) -> tuple[np.ndarray, int]:
 
 
 @delayed(pure=False)
-def _sums(learner: Any, number: int, first_row: int | None, *parts: Any) -> bytes:
-    with at_most_threads(_threads()):
+def _sums(threads: int, learner: Any, number: int, first_row: int | None, *parts: Any) -> bytes:
+    with at_most_threads(threads):
         return fold.sums_of(learner, [_block(parts)], number, first_row)
 
 
 @delayed(pure=False)
-def _merged(learner: Any, *sums: bytes) -> bytes:
-    with at_most_threads(_threads()):
+def _merged(threads: int, learner: Any, *sums: bytes) -> bytes:
+    with at_most_threads(threads):
         return fold.merged(learner, sums)
-
-
-def _threads() -> int:
-    """Threads of the task that calls this."""
-    try:
-        from distributed import get_worker
-
-        return fold.threads_per_task(get_worker().state.nthreads)
-    except (ImportError, ValueError):  # one of Dask's own threads, of which each core has one
-        return 1
 
 
 def _predict_array(X: Any, estimator: Any, method: str, like: np.ndarray) -> np.ndarray:
     if not X.shape[0]:
         return like
-    with at_most_threads(_threads()):
+    with at_most_threads(1):
         return np.asarray(getattr(estimator, method)(X))
 
 

@@ -9,7 +9,6 @@ E features in float32 take 12 E^2 bytes while rows arrive (H and a work matrix) 
 moment at the end of a task, 24 E^2 while sums are merged, and `block_rows` rows of features.
 """
 
-import os
 import pickle
 from collections.abc import Iterable
 from copy import copy
@@ -39,13 +38,14 @@ def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
             f"clusters fit a OnePassClassifier or a OnePassRegressor, not a "
             f"{type(estimator).__name__}; put any other transformer into its feature_map."
         )
-    learner, feature_map = clone(estimator), None
-    if estimator.feature_map is not None:
+    learner = clone(estimator)
+    unfitted, feature_map = learner.feature_map, None
+    if unfitted is not None:
         rows = check_array(X, accept_sparse="csr", dtype=FLOATS)  # as a local fit gives them
-        feature_map = clone(estimator.feature_map).fit(rows, y)
+        feature_map = clone(unfitted).fit(rows, y)
         learner.set_params(feature_map=FrozenEstimator(feature_map))
     learner.partial_fit(X[:1], y[:1], *([] if classes is None else [classes]))
-    learner.feature_map, learner.feature_map_ = estimator.feature_map, feature_map
+    learner.feature_map, learner.feature_map_ = unfitted, feature_map
     learner._stream = learner._stream.emptied()
     learner._stream.feature_map = feature_map
     return learner
@@ -115,8 +115,9 @@ def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
 def labels_in(y: Any, number: int) -> tuple[np.ndarray, int]:
     """The different labels of a partition, and how many rows it has."""
     y = np.asarray(y)
-    missing = np.equal(y, None) if y.dtype == object else np.zeros(len(y), bool)
-    missing |= np.not_equal(y, y).astype(bool)  # not a number
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), bool)
+    if y.dtype == object:
+        missing = np.array([_is_missing(value) for value in y], bool)
     if missing.any():
         raise ValueError(f"partition {number}: the label of row {missing.argmax()} is missing.")
     return np.unique(y), len(y)
@@ -125,16 +126,6 @@ def labels_in(y: Any, number: int) -> tuple[np.ndarray, int]:
 def first_rows(lengths: Iterable[int]) -> list[int]:
     """The places of the first rows of partitions of these lengths."""
     return [0, *np.cumsum(list(lengths)).tolist()][:-1]
-
-
-def threads_per_task(tasks: int) -> int:
-    """Threads for each of so many tasks that a process runs at a time.
-
-    Dask and Spark set OMP_NUM_THREADS to the share of the machine that a process of theirs has.
-    """
-    allowed = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    total = int(allowed) if allowed.isdigit() else os.cpu_count() or 1
-    return max(1, total // tasks)
 
 
 def _to_bytes(stream: FeatureStream) -> bytes:
@@ -148,6 +139,11 @@ def _from_bytes(learner: Any, data: bytes) -> FeatureStream:
     stream: FeatureStream = pickle.loads(data)
     stream.feature_map, stream.encode = learner._stream.feature_map, learner._stream.encode
     return stream
+
+
+def _is_missing(value: Any) -> bool:
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"  # of pandas
 
 
 def _first_sentence(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """One-pass learners on Spark: Arrow batches in, sums in a tree, one estimator out."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -91,7 +91,7 @@ def fit(
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
     try:
         parts = narrow.mapInArrow(partial(_sums, shared, read), "part long, sums binary")
-        return fold.finish(learner, _run(lambda: _tree(shared, parts)))
+        return fold.finish(learner, _run(partial(_tree, shared, parts)))
     finally:
         shared.destroy()
 
@@ -134,12 +134,14 @@ def _names(columns: str | Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def _check_columns(frame: Any, columns: Iterable[str]) -> None:
+def _check_columns(frame: Any, columns: list[str]) -> None:
     for name in columns:
         if name not in frame.columns:
-            raise ValueError(
-                f"the frame has no column {name!r}; it has {', '.join(frame.columns)}."
-            )
+            known = ", ".join(frame.columns)
+            raise ValueError(f"the frame has no column {name!r}; it has {known}.")
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise ValueError(f"the columns {twice} are asked for twice.")
 
 
 def _labels(frame: Any, names: list[str]) -> np.ndarray:
@@ -155,7 +157,8 @@ def _first(frame: Any, read: Callable[..., Any], n_rows: int) -> tuple[Any, np.n
     """The first rows, from as many partitions as it takes."""
     heads, wanted = frame.mapInArrow(partial(_head, n_rows), "rows binary"), 1
     while True:
-        tables = [pa.ipc.open_stream(row[0]).read_all() for row in _run(lambda: heads.take(wanted))]
+        found = _run(partial(heads.take, wanted))
+        tables = [pa.ipc.open_stream(row[0]).read_all() for row in found]
         if len(tables) < wanted or sum(map(len, tables)) >= n_rows:
             break
         wanted *= 4
@@ -199,7 +202,7 @@ def _tree(shared: Any, parts: Any) -> bytes:
         n_parts = -(-n_parts // fold.FAN_IN)
         grouped = level.map(_group).partitionBy(n_parts, int)
         level = grouped.mapPartitions(partial(_merge, shared), preservesPartitioning=False)
-    return level.collect()[0][1]
+    return bytes(level.collect()[0][1])
 
 
 def _group(numbered: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]]:
