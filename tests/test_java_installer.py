@@ -1,4 +1,4 @@
-"""What .ci/java does on machines with and without Java, apt-get and root: branches, no installing."""
+"""What .ci/java does on machines with and without Java, apt-get and root; nothing is installed."""
 
 import shutil
 import subprocess

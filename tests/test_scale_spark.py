@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
-from spark_sessions import PANDAS, session, skip_without_spark
 
 from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin
+from spark_sessions import PANDAS, session, skip_without_spark
 
 skip_without_spark()
 from pyspark.ml.linalg import Vectors  # noqa: E402

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
-from spark_sessions import PANDAS, session, skip_without_spark
 
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
+from spark_sessions import PANDAS, session, skip_without_spark
 
 skip_without_spark()
 from craftmaps.scale.spark import fit  # noqa: E402
@@ -34,12 +34,10 @@ def test_an_executor_that_is_killed_changes_nothing(spark, tmp_path):
     X = np.random.default_rng(0).standard_normal((1200, 4))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     feature_map = FrozenEstimator(RandomMaclaurin(Polynomial(2), 40, random_state=0).fit(X))
-    whole = spark.createDataFrame(
-        [(i // 200, x, int(label)) for i, (x, label) in enumerate(zip(X.tolist(), y, strict=True))],
-        "part int, features array<double>, label int",
+    rows = [(i // 200, x, int(y[i])) for i, x in enumerate(X.tolist())]
+    frame = spark.createDataFrame(
+        spark.sparkContext.parallelize(rows, 6), "part int, features array<double>, label int"
     )
-    frame = whole.repartition(6, "part").sortWithinPartitions("part").persist()
-    frame.count()
     deaths = tmp_path / "deaths"
 
     def fatal(batches):
