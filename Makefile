@@ -8,7 +8,7 @@ demo: .venv/demo.stamp  ## kernel classifiers on the digits: error, time, size, 
 	$(BIN)/python -m craftmaps.cli.demo
 
 test: .venv/dev.stamp  ## all tests, on all cores
-	$(BIN)/python -m pytest -n auto -q $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -q $(ARGS)
 
 lint: .venv/dev.stamp  ## format, lint, types, and the direction of imports
 	$(BIN)/ruff format --check .
@@ -38,5 +38,5 @@ clean:
 	@touch $@
 
 .venv/dev.stamp: .venv/created.stamp pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[plots]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[plots,dask,spark,files]' --group dev
 	@touch $@

@@ -301,7 +301,7 @@ def test_blas_threads_are_given_back(X):
         return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
     before = blas_threads()
-    with row_blocks._one_blas_thread, row_blocks._one_blas_thread:
+    with row_blocks.at_most_threads(1), row_blocks.at_most_threads(1):
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
     with pytest.raises(ZeroDivisionError):

@@ -14,6 +14,7 @@ from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.progress import Progress
 
 Encode = Callable[[np.ndarray], np.ndarray]
+_BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
 
 
 class FeatureStream:
@@ -36,6 +37,11 @@ class FeatureStream:
     n_folds : int, default=1
     sample_rows : int, default=0
         Rows to keep for calibration.
+
+    Attributes
+    ----------
+    first_row : int, default=0
+        The place of its first row, where this is a part of a longer stream.
     """
 
     def __init__(
@@ -52,13 +58,14 @@ class FeatureStream:
         self.n_features = n_features
         self.encode = encode
         self.n_rows = 0
+        self.first_row = 0
         self.folds = _empty(n_folds)
         self.sample = RowSample(sample_rows, n_features, dtype)
         self.solution: ridge.Solution | None = None  # of all rows so far, when it is known
         self.temperature: float | None = None
         self._Z = np.empty((capacity, n_features), dtype)
         self._y = np.empty(0)
-        self._weights = np.ones(capacity)
+        self._weights = np.empty(capacity)
         self._index = np.empty(capacity, np.int64)
         self._filled = 0
         self._closed = False  # whether the sums were left behind
@@ -73,7 +80,8 @@ class FeatureStream:
             fill_features(self.feature_map, X[some], self._Z[rows])
             self._y[rows] = y[some]
             self._weights[rows] = 1.0 if weights is None else weights[some]
-            self._index[rows] = np.arange(self.n_rows, self.n_rows + rows.stop - rows.start)
+            place = self.first_row + self.n_rows
+            self._index[rows] = np.arange(place, place + rows.stop - rows.start)
             self._took(rows)
             self.sample.add(self._Z[rows], self._y[rows], self._weights[rows], self._index[rows])
             done = some.stop
@@ -89,12 +97,29 @@ class FeatureStream:
         while done < other._filled:
             rows = self._room(other._filled - done, other._y)
             some = slice(done, done + rows.stop - rows.start)
-            for name in ("_Z", "_y", "_weights", "_index"):
+            for name in _BUFFERS:
                 getattr(self, name)[rows] = getattr(other, name)[some]
             self._took(rows)
             done = some.stop
         self.sample.merge(other.sample)
         return self
+
+    def emptied(self) -> "FeatureStream":
+        """Another stream of the same kind that has seen no rows."""
+        return FeatureStream(
+            self.feature_map,
+            self.n_features,
+            len(self._Z),
+            self._Z.dtype,
+            self.encode,
+            len(self.folds),
+            self.sample.size,
+        )
+
+    def settle(self) -> None:
+        """Add the rows of the buffer to the sums, unless they are less to carry than sums."""
+        if self._filled >= self.n_features or any(fold.n_rows for fold in self.folds):
+            self._flush()
 
     def relabel(self, new_labels: np.ndarray, positions: np.ndarray) -> None:
         """Renumber classes after some were announced that no row has had: their target is -1."""
@@ -127,13 +152,13 @@ class FeatureStream:
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        used = {name: getattr(self, name)[: self._filled] for name in ("_Z", "_y")}
+        used = {name: getattr(self, name)[: self._filled] for name in _BUFFERS}
         return self.__dict__ | used | {"_capacity": len(self._Z)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         capacity = state.pop("_capacity")
         self.__dict__.update(state)
-        for name in ("_Z", "_y"):
+        for name in _BUFFERS:
             used = getattr(self, name)
             whole = np.empty((capacity, *used.shape[1:]), used.dtype)
             whole[: len(used)] = used

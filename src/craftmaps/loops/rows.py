@@ -1,8 +1,9 @@
 """Rows in blocks: how work is cut, spread over threads and handed to compiled loops."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from contextlib import contextmanager
+from threading import Event, Lock, Thread, local
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 BLOCK_BYTES = 1 << 20  # what one thread keeps in flight: fits the second-level cache
 LEAST_BYTES = 1 << 16  # less is not worth a thread of its own
 _PRODUCT_ROWS = 1024
+_allowed = local()  # threads that the caller of a loop may use, where it has been told
 
 
 def for_each_block(
@@ -20,11 +22,11 @@ def for_each_block(
 ) -> None:
     """Call `task(start, stop)` for consecutive blocks of rows, on all threads.
 
-    The number of threads is NUMBA_NUM_THREADS, which joblib also sets in its workers. Plain
-    threads are used instead of numba's, whose fallback layer aborts the process when two Python
-    threads enter it and whose OpenMP layer does so after a fork.
+    The number of threads is NUMBA_NUM_THREADS, which joblib also sets in its workers, or what
+    `at_most_threads` says. Plain threads are used instead of numba's, whose fallback layer aborts
+    the process when two Python threads enter it and whose OpenMP layer does so after a fork.
     """
-    threads: int = config.NUMBA_NUM_THREADS
+    threads = _threads()
     row_bytes = max(1, row_bytes)
     share = max(-(-n_rows // threads), LEAST_BYTES // row_bytes)
     rows = max(1, min(max_rows, BLOCK_BYTES // row_bytes, share))
@@ -50,34 +52,73 @@ def dense_block(X: Any, start: int, stop: int, dtype: Any) -> np.ndarray:
     return np.require(block, dtype, ["C", "W"])
 
 
-class _OneBlasThread:
-    """BLAS calls run on the thread that makes them while at least one caller is inside.
+class _BlasThreads:
+    """BLAS calls of the process run on few threads while at least one caller is inside.
 
-    Where many threads multiply small blocks, the threads of BLAS would only wait for each other.
-    Callers are counted, since each of several threads would otherwise restore what another set.
+    threadpoolctl lets one thread at a time set the limits, which that thread must also lift. So a
+    thread of its own holds the least that any caller inside asked for.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._inside = 0
+        self._asked: list[int] = []
         self._controller: Any = None
-        self._limit: Any = None
+        self._holder: tuple[Thread, Event] | None = None
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def at_most(self, threads: int) -> Iterator[None]:
+        self._change(self._asked.append, threads)
+        try:
+            yield
+        finally:
+            self._change(self._asked.remove, threads)
+
+    def _change(self, change: Callable[[int], None], threads: int) -> None:
         with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
+            before = min(self._asked, default=None)
+            change(threads)
+            after = min(self._asked, default=None)
+            if after == before:
+                return
+            if self._holder:
+                thread, release = self._holder
+                release.set()
+                thread.join()
+            self._holder = None if after is None else self._hold(after)
 
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limit.restore_original_limits()
+    def _hold(self, threads: int) -> tuple[Thread, Event]:
+        self._controller = self._controller or ThreadpoolController()
+        held, release = Event(), Event()
+
+        def hold() -> None:
+            with self._controller.limit(limits=threads, user_api="blas"):
+                held.set()
+                release.wait()
+
+        thread = Thread(target=hold, daemon=True)
+        thread.start()
+        held.wait()
+        return thread, release
 
 
-_one_blas_thread = _OneBlasThread()
+_blas = _BlasThreads()
+
+
+@contextmanager
+def at_most_threads(threads: int) -> Iterator[None]:
+    """Loops that this thread starts, and BLAS in the whole process, keep to so many threads."""
+    before = getattr(_allowed, "threads", None)
+    _allowed.threads = threads
+    try:
+        with _blas.at_most(threads):
+            yield
+    finally:
+        _allowed.threads = before
+
+
+def _threads() -> int:
+    threads: int = config.NUMBA_NUM_THREADS
+    return min(threads, getattr(_allowed, "threads", None) or threads)
 
 
 def for_each_product_block(
@@ -92,8 +133,8 @@ def for_each_product_block(
             task(start, min(start + _PRODUCT_ROWS, n_rows))
     elif n_rows <= _PRODUCT_ROWS and n_rows * row_bytes <= BLOCK_BYTES:
         task(0, n_rows)  # too little to share
-    elif config.NUMBA_NUM_THREADS == 1:
+    elif _threads() == 1:
         for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)
     else:
-        with _one_blas_thread:
+        with _blas.at_most(1):  # its threads would only wait for each other
             for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)

@@ -1,1 +1,1 @@
-"""The same learner on more data than memory: rows from files, block by block."""
+"""The same learner on more data than memory, and on more than one machine."""

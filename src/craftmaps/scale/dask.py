@@ -1,0 +1,250 @@
+"""One-pass learners on Dask: the cluster you have, threads, or none."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.frozen import FrozenEstimator
+
+from craftmaps.learn.one_pass import unpack
+from craftmaps.loops.rows import at_most_threads
+from craftmaps.scale import fold
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import Delayed, delayed
+except ImportError as error:
+    raise ImportError("Dask is missing: pip install 'craftmaps[dask]'.") from error
+
+
+def fit(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    classes: Any = None,
+    sample_weight: Any = None,
+    map_rows: int = fold.MAP_ROWS,
+    threads: int = 1,
+) -> Any:
+    """Learn from partitions where they are, and merge their sums in a tree on the workers.
+
+    The work is run by the current client if there is one, otherwise by Dask's own threads.
+
+    Parameters
+    ----------
+    estimator : OnePassClassifier or OnePassRegressor
+        Stays as it is.
+    X : Dask array, Dask data frame, or list of delayed blocks
+        Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight).
+    y : Dask array, series or data frame
+        Of as many partitions as X; arrays of known chunks are cut like X. None for blocks.
+    classes : array-like, default=None
+        All labels. Without it a classifier finds them in a first pass, over y alone.
+    sample_weight : Dask array or series, default=None
+    map_rows : int, default=10000
+        The feature map is fitted on so many rows, the first of X, by the process that calls. Where
+        these are not like the others, give a fitted map in `sklearn.frozen.FrozenEstimator`.
+    threads : int, default=1
+        Threads of each task. Dask runs one task for every thread of a worker, so 1 is right unless
+        workers were given one thread and several cores, to hold fewer sums at a time.
+
+    Returns
+    -------
+    estimator : fitted clone of `estimator`
+        Its sums are those of a local fit with the same map, up to rounding, and the same bit for
+        bit whenever the partitions are the same, whatever workers there are or lose.
+
+    Notes
+    -----
+    A worker needs, per thread, the larger of 20 E^2 bytes and 40 E^2 while four sums are merged,
+    for E features in float32, and `block_rows` rows of features; and 4 E^2 for every sum that waits
+    to be merged. The scheduler and the caller see one sum, of 4 E^2 bytes.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_digits
+    >>> from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
+    >>> from craftmaps.scale.dask import fit, predict
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = da.from_array(X / 64, chunks=(500, 64))
+    >>> feature_map = RandomMaclaurin(Polynomial(degree=4), n_components=256, random_state=0)
+    >>> model = fit(OnePassClassifier(feature_map), X, da.from_array(y, chunks=500))
+    >>> bool((predict(model, X) == y).mean().compute() > 0.95)
+    True
+    """
+    partitions, lengths = _partitions(X, y, sample_weight)
+    if is_classifier(estimator) and classes is None:
+        found = dask.compute(
+            *(_labels(i, p[1] if p[1:] else p[0][1]) for i, p in enumerate(partitions))
+        )
+        classes = np.unique(np.concatenate([labels for labels, _ in found]))
+        lengths = [length for _, length in found]
+    starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
+    fixed = estimator.feature_map is None or isinstance(estimator.feature_map, FrozenEstimator)
+    learner = fold.begin(estimator, *_first(partitions, 1 if fixed else map_rows), classes)
+    shared = delayed(learner, pure=False, traverse=False)
+    level = [
+        _sums(threads, shared, i, start, *p)
+        for i, (start, p) in enumerate(zip(starts, partitions, strict=True))
+    ]
+    while len(level) > 1:
+        groups = [level[i : i + fold.FAN_IN] for i in range(0, len(level), fold.FAN_IN)]
+        level = [
+            _merged(threads, shared, *group) if len(group) > 1 else group[0] for group in groups
+        ]
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        return fold.finish(learner, dask.compute(level[0])[0])  # the graph holds the map, once
+
+
+def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
+    """What a fitted estimator says of every row, lazily and chunk by chunk.
+
+    Parameters
+    ----------
+    estimator : fitted OnePassClassifier or OnePassRegressor
+        Its map and coefficients are sent to every worker once; its sums stay here.
+    X : Dask array or Dask data frame
+    method : {"predict", "predict_proba", "decision_function"}, default="predict"
+
+    Returns
+    -------
+    Dask array; for a data frame a series named as the method, or a frame with a column for each
+    class or target
+    """
+    light = fold.for_prediction(estimator)
+    shared = delayed(light, pure=False, traverse=False)
+    if isinstance(X, da.Array):
+        X = _whole_rows(X, "X")
+        like = fold.no_predictions(estimator, method, X.dtype)
+        layout: dict[str, Any] = {"chunks": (X.chunks[0], like.shape[1:])}
+        if like.ndim == 1:
+            layout = {"chunks": (X.chunks[0],), "drop_axis": 1}
+        return X.map_blocks(_predict_array, shared, method, like, meta=like, **layout)
+    if not _is_frame(X):
+        raise TypeError(f"X must be a Dask array or data frame, got {type(X).__name__}.")
+    single = all(dtype == np.float32 for dtype in X.dtypes)
+    like = fold.no_predictions(estimator, method, np.dtype(np.float32 if single else np.float64))
+    meta = _predict_frame(X._meta.iloc[:0], light, method, like)
+    return X.map_partitions(_predict_frame, shared, method, like, meta=meta)
+
+
+def _partitions(X: Any, y: Any, weights: Any) -> tuple[list[list[Any]], list[int] | None]:
+    """Delayed parts [X, y], [X, y, weights] or [block] of every partition, and lengths if known."""
+    if isinstance(X, Sequence) and X and all(isinstance(block, Delayed) for block in X):
+        if y is not None or weights is not None:
+            raise ValueError("delayed blocks hold y and sample_weight themselves; give X alone.")
+        return [[block] for block in X], None
+    given = {"X": X, "y": y} | ({} if weights is None else {"sample_weight": weights})
+    for name, part in given.items():
+        if not (isinstance(part, da.Array) or _is_frame(part)):
+            raise TypeError(
+                f"{name} must be a Dask array or data frame, or X a list of delayed (X, y) blocks, "
+                f"got {type(part).__name__}."
+            )
+    arrays = {n: _whole_rows(p, n) if isinstance(p, da.Array) else p for n, p in given.items()}
+    lengths = None
+    if all(isinstance(p, da.Array) and not np.isnan(p.shape[0]) for p in arrays.values()):
+        lengths = list(arrays["X"].chunks[0])
+        for name, part in arrays.items():
+            if part.shape[0] != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows and {name} has {part.shape[0]}.")
+            arrays[name] = part.rechunk({0: arrays["X"].chunks[0]})
+    for name, part in arrays.items():
+        if part.npartitions != arrays["X"].npartitions:
+            raise ValueError(
+                f"X has {arrays['X'].npartitions} partitions and {name} has {part.npartitions}, "
+                f"whose lengths are not known; repartition one like the other, or call "
+                f"compute_chunk_sizes() on arrays."
+            )
+    columns = (np.ravel(part.to_delayed()) for part in arrays.values())
+    return [list(parts) for parts in zip(*columns, strict=True)], lengths
+
+
+def _whole_rows(array: Any, name: str) -> Any:
+    """The array in chunks of whole rows."""
+    if array.ndim != 2 and (name == "X" or array.ndim != 1):
+        raise ValueError(f"{name} must be a matrix, got {array.ndim} dimensions.")
+    return array if array.ndim == 1 or array.numblocks[1] == 1 else array.rechunk({1: -1})
+
+
+def _is_frame(value: Any) -> bool:
+    return dask.is_dask_collection(value) and hasattr(value, "map_partitions")
+
+
+def _first(partitions: list[list[Any]], n_rows: int) -> tuple[Any, np.ndarray]:
+    """The first rows, from as many partitions as it takes."""
+    heads: list[tuple[Any, np.ndarray]] = []
+    for parts in partitions:
+        X, y = dask.compute(_head(n_rows, *parts))[0]
+        if len(y):
+            heads.append((X, y))
+            n_rows -= len(y)
+        if n_rows <= 0:
+            break
+    if not heads:
+        raise ValueError("all partitions are empty: there is nothing to learn from.")
+    every_X, every_y = zip(*heads, strict=True)
+    return _stacked(every_X), np.concatenate(every_y)
+
+
+def _stacked(blocks: Sequence[Any]) -> Any:
+    if len(blocks) == 1:
+        return blocks[0]
+    if sparse.issparse(blocks[0]):
+        return sparse.vstack(blocks, format="csr")
+    if hasattr(blocks[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(blocks)
+    return np.concatenate(blocks)
+
+
+def _block(parts: Sequence[Any]) -> tuple[Any, np.ndarray, Any]:
+    """X, y and weights of a partition."""
+    X, y, weights = unpack(parts[0] if len(parts) == 1 else parts)
+    return X, np.asarray(y), weights
+
+
+@delayed(pure=False)
+def _head(n_rows: int, *parts: Any) -> tuple[Any, np.ndarray]:
+    X, y, _ = _block(parts)
+    return X[:n_rows], y[:n_rows]
+
+
+@delayed(pure=False)
+def _labels(number: int, y: Any) -> tuple[np.ndarray, int]:
+    return fold.labels_in(y, number)
+
+
+@delayed(pure=False)
+def _sums(threads: int, learner: Any, number: int, first_row: int | None, *parts: Any) -> bytes:
+    with at_most_threads(threads):
+        return fold.sums_of(learner, [_block(parts)], number, first_row)
+
+
+@delayed(pure=False)
+def _merged(threads: int, learner: Any, *sums: bytes) -> bytes:
+    with at_most_threads(threads):
+        return fold.merged(learner, sums)
+
+
+def _predict_array(X: Any, estimator: Any, method: str, like: np.ndarray) -> np.ndarray:
+    if not X.shape[0]:
+        return like
+    with at_most_threads(1):
+        return np.asarray(getattr(estimator, method)(X))
+
+
+def _predict_frame(X: Any, estimator: Any, method: str, like: np.ndarray) -> Any:
+    import pandas as pd
+
+    values = _predict_array(X, estimator, method, like)
+    if like.ndim == 1:
+        return pd.Series(values, X.index, name=method)
+    names = getattr(estimator, "classes_", range(like.shape[1]))
+    return pd.DataFrame(values, X.index, columns=list(names))

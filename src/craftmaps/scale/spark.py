@@ -1,0 +1,243 @@
+"""One-pass learners on Spark: Arrow batches in, sums in a tree, one estimator out."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.frozen import FrozenEstimator
+
+from craftmaps.loops.rows import at_most_threads
+from craftmaps.scale import fold
+from craftmaps.scale.arrow import rows_of
+
+try:
+    import pyarrow as pa
+    from py4j.protocol import Py4JJavaError
+    from pyspark import TaskContext
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+except ImportError as error:
+    raise ImportError("Spark is missing: pip install 'craftmaps[spark]'.") from error
+
+
+def fit(
+    estimator: Any,
+    frame: Any,
+    *,
+    features: str | Sequence[str],
+    label: str | Sequence[str],
+    classes: Any = None,
+    weight: str | None = None,
+    map_rows: int = fold.MAP_ROWS,
+) -> Any:
+    """Learn from the partitions of a frame, and merge their sums in a tree on the executors.
+
+    Parameters
+    ----------
+    estimator : OnePassClassifier or OnePassRegressor
+        Stays as it is.
+    frame : pyspark.sql.DataFrame
+        Of a session with a Spark context. Executors need this package.
+    features : str or sequence of str
+        A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers.
+        Arrays of float are learnt in float32, at half the time of the doubles of vectors.
+    label : str or sequence of str
+        The column of labels or targets, or several columns of targets.
+    classes : array-like, default=None
+        All labels. Without it a classifier finds them in a first pass, over that column alone.
+    weight : str, default=None
+        A column of sample weights.
+    map_rows : int, default=10000
+        The feature map is fitted on so many rows, the first of the frame, by the driver. Where
+        these are not like the others, give a fitted map in `sklearn.frozen.FrozenEstimator`.
+
+    Returns
+    -------
+    estimator : fitted clone of `estimator`
+        Its sums are those of a local fit with the same map, up to rounding, and the same bit for
+        bit whenever the partitions hold the same rows in the same order, whatever executors there
+        are or lose. Folds and the sample for probabilities follow the numbers of partitions.
+
+    Notes
+    -----
+    A Python worker needs the larger of 20 E^2 bytes and 40 E^2 while four sums are merged, for E
+    features in float32, and `block_rows` rows of features; this is outside of the memory of the
+    JVM (spark.executor.memoryOverhead). The driver sees one sum, of 4 E^2 bytes, for which
+    spark.driver.maxResultSize must be large enough. A task uses spark.task.cpus threads.
+
+    Examples
+    --------
+    >>> from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
+    >>> from craftmaps.scale.spark import fit, predict
+    >>> feature_map = RandomMaclaurin(Polynomial(degree=4), n_components=256, random_state=0)
+    >>> frame = spark.read.parquet("rows")  # doctest: +SKIP
+    >>> model = fit(
+    ...     OnePassClassifier(feature_map), frame, features="features", label="label"
+    ... )  # doctest: +SKIP
+    >>> predict(model, frame, features="features").write.parquet("said")  # doctest: +SKIP
+    """
+    features, labels = _names(features), _names(label)
+    columns = [*features, *labels, *([] if weight is None else [weight])]
+    _check_columns(frame, columns)
+    narrow = frame.select(*columns)
+    read = partial(rows_of, features=features, labels=labels, weight=weight)
+    if is_classifier(estimator) and classes is None:
+        classes = _labels(frame, labels)
+    fixed = estimator.feature_map is None or isinstance(estimator.feature_map, FrozenEstimator)
+    learner = fold.begin(estimator, *_first(narrow, read, 1 if fixed else map_rows), classes)
+    shared = narrow.sparkSession.sparkContext.broadcast(learner)
+    try:
+        parts = narrow.mapInArrow(partial(_sums, shared, read), "part long, sums binary")
+        return fold.finish(learner, _run(partial(_tree, shared, parts)))
+    finally:
+        shared.destroy()
+
+
+def predict(
+    estimator: Any,
+    frame: Any,
+    *,
+    features: str | Sequence[str],
+    method: str = "predict",
+    output: str = "prediction",
+) -> Any:
+    """The frame with a column of what a fitted estimator says of every row, lazily.
+
+    Parameters
+    ----------
+    estimator : fitted OnePassClassifier or OnePassRegressor
+        Its map and coefficients are broadcast; its sums stay here.
+    frame : pyspark.sql.DataFrame
+    features : str or sequence of str
+        As in `fit`.
+    method : {"predict", "predict_proba", "decision_function"}, default="predict"
+        Probabilities, and whatever else has several values for a row, become arrays of double.
+    output : str, default="prediction"
+        Name of the column, which the frame must not have yet.
+    """
+    features = _names(features)
+    _check_columns(frame, features)
+    if output in frame.columns:
+        raise ValueError(f"the frame has a column {output!r} already; give another output.")
+    like = fold.no_predictions(estimator, method, np.dtype(np.float64))
+    kind = {"i": "long", "u": "long", "f": "double", "b": "boolean"}.get(like.dtype.kind, "string")
+    kind = kind if like.ndim == 1 else f"array<{kind}>"
+    schema = frame.withColumn(output, F.lit(None).cast(kind)).schema
+    shared = frame.sparkSession.sparkContext.broadcast(fold.for_prediction(estimator))
+    return frame.mapInArrow(partial(_predicted, shared, features, method, output), schema)
+
+
+def _names(columns: str | Sequence[str]) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _check_columns(frame: Any, columns: list[str]) -> None:
+    for name in columns:
+        if name not in frame.columns:
+            known = ", ".join(frame.columns)
+            raise ValueError(f"the frame has no column {name!r}; it has {known}.")
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise ValueError(f"the columns {twice} are asked for twice.")
+
+
+def _labels(frame: Any, names: list[str]) -> np.ndarray:
+    if len(names) != 1:
+        raise ValueError(f"a classifier learns one column of labels, got {names}.")
+    found = [row[0] for row in frame.select(*names).distinct().collect()]
+    if any(value is None or value != value for value in found):
+        raise ValueError(f"column {names[0]!r} has missing labels; drop those rows first.")
+    return np.unique(found) if found else np.empty(0)
+
+
+def _first(frame: Any, read: Callable[..., Any], n_rows: int) -> tuple[Any, np.ndarray]:
+    """The first rows, from as many partitions as it takes."""
+    heads, wanted = frame.mapInArrow(partial(_head, n_rows), "rows binary"), 1
+    while True:
+        found = _run(partial(heads.take, wanted))
+        tables = [pa.ipc.open_stream(row[0]).read_all() for row in found]
+        if len(tables) < wanted or sum(map(len, tables)) >= n_rows:
+            break
+        wanted *= 4
+    if not tables:
+        raise ValueError("all partitions are empty: there is nothing to learn from.")
+    X, y, _ = read(pa.concat_tables(tables).slice(0, n_rows))
+    return X, y
+
+
+def _head(n_rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first rows of a partition as one value; all are read, or Spark would end the worker."""
+    kept: list[pa.RecordBatch] = []
+    for batch in batches:
+        room = n_rows - sum(map(len, kept))
+        if room > 0 and len(batch):
+            kept.append(batch.slice(0, room))
+    if kept:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, kept[0].schema) as stream:
+            for batch in kept:
+                stream.write_batch(batch)
+        yield pa.RecordBatch.from_pydict({"rows": [sink.getvalue().to_pybytes()]})
+
+
+def _sums(
+    shared: Any, read: Callable[..., Any], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    with at_most_threads(context.cpus()):
+        blocks = (read(batch) for batch in batches)
+        number = context.partitionId()
+        sums = fold.sums_of(shared.value, blocks, number, None)
+    yield pa.RecordBatch.from_pydict({"part": [number], "sums": [sums]})
+
+
+def _tree(shared: Any, parts: Any) -> bytes:
+    """Merge sums, a few of consecutive partitions in each task, until one is left."""
+    level = parts.rdd.map(tuple)
+    n_parts = level.getNumPartitions()
+    while n_parts > 1:
+        n_parts = -(-n_parts // fold.FAN_IN)
+        grouped = level.map(_group).partitionBy(n_parts, int)
+        level = grouped.mapPartitions(partial(_merge, shared), preservesPartitioning=False)
+    return bytes(level.collect()[0][1])
+
+
+def _group(numbered: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]]:
+    return numbered[0] // fold.FAN_IN, numbered
+
+
+def _merge(shared: Any, grouped: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
+    members = sorted(grouped)  # they arrive in any order
+    with at_most_threads(TaskContext.get().cpus()):
+        yield members[0][0], fold.merged(shared.value, (sums for _, (_, sums) in members))
+
+
+def _predicted(
+    shared: Any,
+    features: list[str],
+    method: str,
+    output: str,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    with at_most_threads(TaskContext.get().cpus()):
+        for batch in batches:
+            if not len(batch):
+                continue
+            values = getattr(shared.value, method)(rows_of(batch, features)[0])
+            if values.dtype.kind == "f":
+                values = values.astype(np.float64)
+            yield batch.append_column(output, pa.array(values.tolist()))
+
+
+def _run(job: Callable[[], Any]) -> Any:
+    """The result of a job, or what its task complained of in one sentence."""
+    try:
+        return job()
+    except (Py4JJavaError, PySparkException) as error:
+        found = re.search(r"ValueError: (.*)", str(error))
+        if found is None:
+            raise
+        raise ValueError(found.group(1)) from error

@@ -1,0 +1,133 @@
+"""Learners on Spark in local mode: every kind of column, the same result as a local fit."""
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+
+from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin
+from spark_sessions import PANDAS, session, skip_without_spark
+
+skip_without_spark()
+from pyspark.ml.linalg import Vectors  # noqa: E402
+from pyspark.sql import functions as F  # noqa: E402
+
+from craftmaps.scale.spark import fit, predict  # noqa: E402
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+PLAIN = ["a", "b", "c", "d"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = np.random.default_rng(0).standard_normal((1200, 4))
+    X[np.random.default_rng(1).random(X.shape) < 0.3] = 0
+    return X, np.array(["no", "yes", "maybe"])[(X[:, 0] * X[:, 1] > 0) + 1 * (X[:, 2] > 1)]
+
+
+@pytest.fixture(scope="module")
+def feature_map(data):
+    return FrozenEstimator(RandomMaclaurin(Polynomial(2), 40, random_state=0).fit(data[0]))
+
+
+@pytest.fixture(scope="module")
+def local(data, feature_map):
+    return OnePassClassifier(feature_map).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with session("local[2]") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def frame(spark, data):
+    """Six partitions, of which one is empty; vectors are dense and sparse in turns."""
+    rows = []
+    for i, (x, label) in enumerate(zip(data[0].tolist(), data[1].tolist(), strict=True)):
+        used = [j for j, value in enumerate(x) if value]
+        vector = Vectors.dense(x) if i % 3 else Vectors.sparse(4, used, [x[j] for j in used])
+        rows.append((x, vector, label, 1.0 + i % 2, *x))
+    names = ["array", "vector", "label", "weight", *PLAIN]
+    whole = spark.createDataFrame(rows, names).coalesce(1)
+    cut = whole.rdd.zipWithIndex().map(lambda pair: (int(pair[1] // 240), tuple(pair[0])))
+    parts = spark.createDataFrame(cut.partitionBy(6, int).values(), whole.schema)
+    return parts.persist()
+
+
+def assert_same(found, local, X):
+    np.testing.assert_array_equal(found.classes_, local.classes_)
+    np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-9)
+    np.testing.assert_array_equal(found.predict(X), local.predict(X))
+    assert found.n_samples_seen_ == len(X)
+
+
+@pytest.mark.parametrize("features", ["array", "vector", PLAIN])
+def test_equals_the_local_fit(frame, data, feature_map, local, features):
+    found = fit(OnePassClassifier(feature_map), frame, features=features, label="label")
+    assert_same(found, local, data[0])
+    said = predict(found, frame, features=features)
+    assert said.columns == [*frame.columns, "prediction"]
+    said = said.select("array", "prediction").collect()
+    X = np.array([row[0] for row in said])
+    assert [row[1] for row in said] == found.predict(X).tolist()
+
+
+def test_bit_for_bit_the_same_again_with_a_map_fitted_on_the_first_rows(frame, data):
+    drawn = RandomMaclaurin(Polynomial(2), 40, random_state=0)
+    options = {"features": "array", "label": "label", "classes": np.unique(data[1])}
+    found, again = (fit(OnePassClassifier(drawn), frame, map_rows=300, **options) for _ in "ab")
+    np.testing.assert_array_equal(found.coef_, again.coef_)
+    assert found.temperature_ == again.temperature_
+    fixed = FrozenEstimator(found.feature_map_)
+    assert_same(found, OnePassClassifier(fixed).fit(*data), data[0])
+    said = predict(found, frame, features="array", method="predict_proba", output="p").collect()
+    X = np.array([row["array"] for row in said])
+    np.testing.assert_array_equal([row["p"] for row in said], found.predict_proba(X))
+
+
+def test_several_targets_and_weights(frame, data, feature_map):
+    X, weights = data[0], 1.0 + np.arange(1200) % 2
+    columns = {"features": PLAIN, "label": ["a", "b"], "weight": "weight"}
+    with pytest.raises(ValueError, match=r"the columns \['a', 'b'\] are asked for twice"):
+        fit(OnePassRegressor(feature_map), frame, **columns)
+    columns["features"] = "array"
+    found = fit(OnePassRegressor(feature_map, alpha=1.0), frame, **columns)
+    local = OnePassRegressor(feature_map, alpha=1.0).fit(X, X[:, :2], weights)
+    np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-9)
+    said = predict(found, frame, features="array").collect()
+    X = np.array([row["array"] for row in said])
+    np.testing.assert_array_equal([row["prediction"] for row in said], found.predict(X))
+
+
+def test_arrays_of_float_are_learnt_in_single_precision(frame, data, feature_map):
+    single = frame.withColumn("array", F.col("array").cast("array<float>"))
+    model = OnePassRegressor(feature_map, alpha=1.0)
+    found = fit(model, single, features="array", label="c")
+    assert found._stream.sample.Z.dtype == np.float32
+    local = OnePassRegressor(feature_map, alpha=1.0).fit(data[0].astype(np.float32), data[0][:, 2])
+    np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-4)
+
+
+def test_complaints(frame, feature_map):
+    model, array = OnePassClassifier(feature_map), {"features": "array", "label": "label"}
+    missing = F.when(F.col("a") > 1, None)
+    with pytest.raises(ValueError, match=r"^the frame has no column 'x'; it has array, vector,"):
+        fit(model, frame, features="x", label="label")
+    with pytest.raises(ValueError, match=r"^partition \d: column 'a' has \d+ missing values; drop"):
+        fit(
+            model,
+            frame.withColumn("a", missing.otherwise(F.col("a"))),
+            **array | {"features": PLAIN},
+        )
+    with pytest.raises(ValueError, match=r"^column 'label' has missing labels; drop"):
+        fit(model, frame.withColumn("label", missing.otherwise(F.col("label"))), **array)
+    with pytest.raises(ValueError, match=r"column 'label' holds object, not numbers\.$"):
+        fit(OnePassRegressor(feature_map), frame, features=["a", "label"], label="b")
+    ragged = F.when(F.col("a") > 1, F.slice("array", 1, 2)).otherwise(F.col("array"))
+    with pytest.raises(ValueError, match=r"column 'array' holds arrays of 2 to 4 values, not of"):
+        fit(model, frame.withColumn("array", ragged), **array)
+    with pytest.raises(ValueError, match="all partitions are empty"):
+        fit(model, frame.where("a > 100"), **array, classes=["no", "yes"])
+    with pytest.raises(ValueError, match="has a column 'label' already; give another output"):
+        predict(model, frame, features="array", output="label")
