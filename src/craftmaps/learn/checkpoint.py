@@ -183,11 +183,11 @@ def positioned(
     """
     if hasattr(blocks, "from_position"):
         for after, block in blocks.from_position(*([] if position is None else [position])):
-            yield list(after), _unpacked(block)
+            yield list(after), unpacked(block)
         return
     n_learnt, n_rows, first = position or (0, 0, None)
     rows = number = 0
-    for number, block in enumerate(map(_unpacked, blocks), 1):
+    for number, block in enumerate(map(unpacked, blocks), 1):
         rows += np.shape(block[0])[0]
         if number == 1:
             digest = _digest_of(block)
@@ -204,7 +204,7 @@ def positioned(
         )
 
 
-def _unpacked(block: Any) -> tuple[Any, Any, Any]:
+def unpacked(block: Any) -> tuple[Any, Any, Any]:
     """(X, y) or (X, y, sample_weight) as three."""
     if not isinstance(block, tuple | list) or len(block) not in (2, 3):
         raise ValueError("blocks must yield (X, y) or (X, y, sample_weight).")

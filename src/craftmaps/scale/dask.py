@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 
-from craftmaps.learn.one_pass import unpack
+from craftmaps.learn.checkpoint import unpacked
 from craftmaps.loops.rows import at_most_threads
 from craftmaps.scale import fold
 
@@ -206,7 +206,7 @@ def _stacked(blocks: Sequence[Any]) -> Any:
 
 def _block(parts: Sequence[Any]) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights of a partition."""
-    X, y, weights = unpack(parts[0] if len(parts) == 1 else parts)
+    X, y, weights = unpacked(parts[0] if len(parts) == 1 else parts)
     return X, np.asarray(y), weights
 
 
