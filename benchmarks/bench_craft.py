@@ -88,7 +88,7 @@ def rotation_share() -> float:
 
     def run(blocks):
         head = (X, drawn.gather, drawn.rotations, blocks, drawn.degree, drawn.length)
-        product_rows(*head, drawn.column, scale, drawn.offset, signs, overlap, out)
+        product_rows(*head, drawn.column, scale, drawn.offset, overlap, signs, out)
 
     works = {"all": lambda: run(drawn.blocks), "none": lambda: run(0 * drawn.blocks)}
     times = alternating(works)

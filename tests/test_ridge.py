@@ -1,5 +1,7 @@
 """The ridge solve: against scikit-learn, hat matrices, refits and augmented least squares."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning, circulant, sqrtm
@@ -7,10 +9,19 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from craftmaps import NormalEquations
 from craftmaps.learn import ridge
+from craftmaps.learn.band import BandForm
 from craftmaps.learn.tridiagonal import TridiagonalForm
 
 ROWS, FEATURES, TARGETS = 80, 12, 3
 ALPHAS = 10.0 ** np.arange(-3, 4)
+
+
+@pytest.fixture(params=["few features", "many features"], autouse=True)
+def _size_class(request, monkeypatch):
+    """All of this file also for the reduction that many features get, in blocks of four."""
+    if request.param == "many features":
+        monkeypatch.setattr(ridge, "_LARGE", 0)
+        monkeypatch.setattr(ridge, "BandForm", partial(BandForm, width=4))
 
 
 def data(dtype=np.float64, seed=0, rows=ROWS, features=FEATURES):
@@ -53,8 +64,9 @@ def test_gcv_is_that_of_the_hat_matrix(fit_intercept):
         residual = Y - hat @ Y
         expected = (residual**2).mean(axis=0) / (1 - np.trace(hat) / ROWS) ** 2
         np.testing.assert_allclose(scores, expected, rtol=1e-9)
-        np.testing.assert_allclose(path.degrees_of_freedom(alpha), np.trace(hat), rtol=1e-10)
-        np.testing.assert_allclose(path.residual(alpha), (residual**2).sum(axis=0), rtol=1e-9)
+        found, freedom = path.fit_at(alpha)
+        np.testing.assert_allclose(freedom, np.trace(hat), rtol=1e-10)
+        np.testing.assert_allclose(found, (residual**2).sum(axis=0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("gcv_mode", ["svd", "eigen"])
@@ -223,13 +235,35 @@ def test_leverages_foretell_refits_without_a_row(name, fit_intercept):
         np.testing.assert_allclose(left_out[i], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 64, 65, 66, 150])
-def test_tridiagonal_form(size):
+SIZES = [(1, 128), (2, 128), (3, 128), (64, 16), (65, 16), (66, 64), (150, 4), (600, 64)]
+
+
+@pytest.mark.parametrize(("size", "width"), SIZES)
+@pytest.mark.parametrize("kind", ["tridiagonal", "band"])
+def test_forms_in_which_every_alpha_is_cheap(kind, size, width):
     rng = np.random.default_rng(size)
     root = rng.standard_normal((size, size))
     A, B = root @ root.T, rng.standard_normal((size, 2))
-    form = TridiagonalForm(np.asfortranarray(np.tril(A)), B)
-    np.testing.assert_allclose(form.eigenvalues, np.linalg.eigvalsh(A), atol=1e-11 * size)
-    expected = np.linalg.solve(A + 0.3 * np.eye(size), B)
-    np.testing.assert_allclose(form.unrotate(form.solve(0.3)), expected, rtol=1e-8, atol=1e-10)
+    lower = np.asfortranarray(np.tril(A))
+    form = TridiagonalForm(lower, B) if kind == "tridiagonal" else BandForm(lower, B, width)
+    values = np.linalg.eigvalsh(A)
+    np.testing.assert_allclose(form.trace, values.sum())
+    np.testing.assert_allclose(form.largest, values[-1], rtol=1e-3)
     np.testing.assert_allclose(form.unrotate(form.rotated), B, atol=1e-12 * size)
+    system = form.at(0.3)
+    expected = np.linalg.solve(A + 0.3 * np.eye(size), B)
+    np.testing.assert_allclose(form.unrotate(system.solution()), expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(system.freedom(), (values / (values + 0.3)).sum(), rtol=1e-10)
+    np.testing.assert_allclose(system.smallest(), values[0] + 0.3, rtol=1e-3)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite at alpha=-"):
+        form.at(-2 * values[-1])
+
+
+@pytest.mark.parametrize("kind", ["tridiagonal", "band"])
+@pytest.mark.parametrize("smallest", [-50.0, -0.3, 0.0, 0.7, 1.0, 5.0])
+def test_smallest_eigenvalue_as_far_as_it_matters(kind, smallest):
+    values = np.concatenate([[smallest], np.linspace(6, 9, 39)])
+    Q, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((40, 40)))
+    lower = np.asfortranarray(Q * values @ Q.T)
+    form = TridiagonalForm(lower, Q) if kind == "tridiagonal" else BandForm(lower, Q, 8)
+    assert form.smallest(1.0) == pytest.approx(min(smallest, 1.0), abs=1 / 8)

@@ -226,29 +226,6 @@ def hadamard_rows(X: np.ndarray) -> None:
 
 
 @compiled
-def _rotate(
-    u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int, overlap: int
-) -> None:
-    """u[base:] = H P S x: permuted, signed, transformed, its first entries repeated at the end.
-
-    Row `row` of `gather` holds permutation, signs and padding at once: x is stored as (x, -x, 0).
-    The repeat lets a slice start anywhere without wrapping around.
-    """
-    n = gather.shape[1]
-    if n < _SMALLEST:
-        for j in range(n):
-            u[base + j] = x[gather[row, j]]
-        _transform_short(u, base, n)
-    else:
-        indices = gather.reshape(gather.size)
-        for j in range(0, n, _SMALLEST):
-            _gather64(u, base + j, x, indices, row * n + j)
-        _transform_strides(u, base, n)
-    for j in range(overlap):
-        u[base + n + j] = u[base + j]
-
-
-@compiled
 def _signed_row(x: np.ndarray, X: np.ndarray, i: int) -> None:
     """x = (X[i], -X[i], 0)."""
     d = X.shape[1]
@@ -260,9 +237,15 @@ def _signed_row(x: np.ndarray, X: np.ndarray, i: int) -> None:
 
 
 @compiled
-def _add_run(z: np.ndarray, j: int, u: np.ndarray, places: Any, length: int, scale: float) -> None:
+def _make_run(
+    z: np.ndarray, j: int, u: np.ndarray, places: Any, length: int, scale: float, signs: Any
+) -> None:
+    """z[j+l] = (or, with a fold, +=) scale * prod_k u[places[k]+l], l < length."""
     for shift in range(0, length, LANES):
-        _add_product(z, j, u, places, shift, scale)
+        if signs is None:
+            _set_product(z, j, u, places, shift, scale)
+        else:
+            _add_product(z, j, u, places, shift, scale)
 
 
 @compiled
@@ -272,21 +255,52 @@ def _set_run(u: np.ndarray, spare: int, places: Any, length: int) -> None:
 
 
 @compiled
-def _add_long(
-    z: np.ndarray, j: int, u: np.ndarray, p: np.ndarray, n: int, length: int, c: float, spare: int
+def _rotate(
+    u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int, n: int, overlap: int
 ) -> None:
-    """z[j+l] += c * prod_{k<n} u[p[k]+l] for n > 8, a few factors at a time in u[spare:]."""
+    """u[base:base+n] = H P S x: permuted, signed, transformed, its first entries repeated behind.
+
+    Row `row` of the flat `gather` holds permutation, signs and padding: x is stored as (x, -x, 0).
+    The repeat lets a slice start anywhere without wrapping around.
+    """
+    first = row * n
+    if n < _SMALLEST:
+        for j in range(n):
+            u[base + j] = x[gather[first + j]]
+        _transform_short(u, base, n)
+        for j in range(overlap):
+            u[base + n + j] = u[base + j]
+    else:
+        for j in range(0, n, _SMALLEST):
+            _gather64(u, base + j, x, gather, first + j)
+        _transform_strides(u, base, n)
+        _set_run(u, base + n, (base,), overlap)
+
+
+@compiled
+def _make_long(
+    z: np.ndarray,
+    j: int,
+    u: np.ndarray,
+    p: np.ndarray,
+    n: int,
+    length: int,
+    c: float,
+    signs: Any,
+    spare: int,
+) -> None:
+    """As `_make_run` with n > 8 factors at p, a few at a time in u[spare:]."""
     _set_run(u, spare, (p[0], p[1], p[2], p[3]), length)
     k = 4
     while n - k > 3:
         _set_run(u, spare, (spare, p[k], p[k + 1], p[k + 2]), length)
         k += 3
     if n - k == 3:
-        _add_run(z, j, u, (spare, p[k], p[k + 1], p[k + 2]), length, c)
+        _make_run(z, j, u, (spare, p[k], p[k + 1], p[k + 2]), length, c, signs)
     elif n - k == 2:
-        _add_run(z, j, u, (spare, p[k], p[k + 1]), length, c)
+        _make_run(z, j, u, (spare, p[k], p[k + 1]), length, c, signs)
     else:
-        _add_run(z, j, u, (spare, p[k]), length, c)
+        _make_run(z, j, u, (spare, p[k]), length, c, signs)
 
 
 @compiled
@@ -300,8 +314,8 @@ def product_rows(
     column: np.ndarray,
     scale: np.ndarray,
     offset: np.ndarray,
-    signs: np.ndarray,
     overlap: int,
+    signs: Any,
     Z: np.ndarray,
 ) -> None:
     """Z[i, column[b]+l] = sum over blocks b of scale[b] * prod_{k < degree[b]} u[offset[b,k]+l].
@@ -310,26 +324,32 @@ def product_rows(
     rotations one after another. Rotations are made set by set: set s owns the rows
     rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1].
 
+    Without a fold, `signs` is None: no two blocks meet in a column, and the columns of no block
+    are left as they are.
+
     The blocks are many and short, so nothing is sliced or called with arrays here that the compiler
     would not inline: each costs some ten nanoseconds.
     """
-    width = gather.shape[1] + overlap
+    size, indices = gather.shape[1], gather.reshape(gather.size)
+    width = size + overlap
     most = 0
     for s in range(rotations.shape[0] - 1):
         most = max(most, rotations[s + 1] - rotations[s])
-    first = signs.shape[0]
+    first = 0 if signs is None else signs.shape[0]
     spare = first + most * width
     u = np.empty(spare + overlap, X.dtype)
-    u[:first] = signs
+    if signs is not None:
+        u[:first] = signs
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     z = Z.reshape(Z.size)
     for i in range(X.shape[0]):
         _signed_row(x, X, i)
         start = i * Z.shape[1]
-        z[start : start + Z.shape[1]] = 0
+        if signs is not None:
+            z[start : start + Z.shape[1]] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                _rotate(u, first + k * width, x, gather, rotations[s] + k, overlap)
+                _rotate(u, first + k * width, x, indices, rotations[s] + k, size, overlap)
             for b in range(blocks[s], blocks[s + 1]):
                 n, j, c = degree[b], start + column[b], scale[b]
                 whole = length[b] - length[b] % LANES
@@ -337,39 +357,42 @@ def product_rows(
                     product = c
                     for k in range(n):
                         product *= u[offset[b, k] + shift]
-                    z[j + shift] += product
+                    if signs is None:
+                        z[j + shift] = product
+                    else:
+                        z[j + shift] += product
                 if n > 8:
-                    _add_long(z, j, u, offset[b], n, whole, c, spare)
+                    _make_long(z, j, u, offset[b], n, whole, c, signs, spare)
                     continue
                 p0 = offset[b, 0]
                 if n == 1:
-                    _add_run(z, j, u, (p0,), whole, c)
+                    _make_run(z, j, u, (p0,), whole, c, signs)
                     continue
                 p1 = offset[b, 1]
                 if n == 2:
-                    _add_run(z, j, u, (p0, p1), whole, c)
+                    _make_run(z, j, u, (p0, p1), whole, c, signs)
                     continue
                 p2 = offset[b, 2]
                 if n == 3:
-                    _add_run(z, j, u, (p0, p1, p2), whole, c)
+                    _make_run(z, j, u, (p0, p1, p2), whole, c, signs)
                     continue
                 p3 = offset[b, 3]
                 if n == 4:
-                    _add_run(z, j, u, (p0, p1, p2, p3), whole, c)
+                    _make_run(z, j, u, (p0, p1, p2, p3), whole, c, signs)
                     continue
                 p4 = offset[b, 4]
                 if n == 5:
-                    _add_run(z, j, u, (p0, p1, p2, p3, p4), whole, c)
+                    _make_run(z, j, u, (p0, p1, p2, p3, p4), whole, c, signs)
                     continue
                 p5 = offset[b, 5]
                 if n == 6:
-                    _add_run(z, j, u, (p0, p1, p2, p3, p4, p5), whole, c)
+                    _make_run(z, j, u, (p0, p1, p2, p3, p4, p5), whole, c, signs)
                     continue
                 p6 = offset[b, 6]
                 if n == 7:
-                    _add_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6), whole, c)
+                    _make_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6), whole, c, signs)
                     continue
-                _add_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6, offset[b, 7]), whole, c)
+                _make_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6, offset[b, 7]), whole, c, signs)
 
 
 @compiled
@@ -383,30 +406,30 @@ def complex_product_rows(
     column: np.ndarray,
     scale: np.ndarray,
     offset: np.ndarray,
-    signs: np.ndarray,
     overlap: int,
     Z: np.ndarray,
 ) -> None:
-    """As `product_rows` with complex u_k: real parts go to `length` columns, imaginary to the next.
+    """As `product_rows` without a fold, for complex u_k.
+
+    The real parts of a block go to `length` columns, the imaginary ones to the next.
 
     Rows 2k and 2k+1 of `gather` are the real and the imaginary part of factor k: every entry of x
     carries a sign from {1, i, -1, -i}, so it stands in one of them and is 0 in the other.
     """
-    width = gather.shape[1] + overlap
+    size, indices = gather.shape[1], gather.reshape(gather.size)
+    width = size + overlap
     most = 0
     for s in range(rotations.shape[0] - 1):
         most = max(most, rotations[s + 1] - rotations[s])
-    first = signs.shape[0]
-    u = np.empty(first + most * width, X.dtype)
+    u = np.empty(most * width, X.dtype)
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     re, im = np.empty(overlap, X.dtype), np.empty(overlap, X.dtype)
     for i in range(X.shape[0]):
         _signed_row(x, X, i)
         z = Z[i]
-        z[:] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                _rotate(u, first + k * width, x, gather, rotations[s] + k, overlap)
+                _rotate(u, k * width, x, indices, rotations[s] + k, size, overlap)
             for b in range(blocks[s], blocks[s + 1]):
                 n = length[b]
                 re[:n] = scale[b]
@@ -418,8 +441,8 @@ def complex_product_rows(
                         re[l], im[l] = re[l] * a[l] - im[l] * c[l], re[l] * c[l] + im[l] * a[l]
                 j = column[b]
                 for l in range(n):
-                    z[j + l] += re[l]
-                    z[j + n + l] += im[l]
+                    z[j + l] = re[l]
+                    z[j + n + l] = im[l]
 
 
 @compiled
@@ -433,13 +456,13 @@ def pooled_rows(
     Z: np.ndarray,
 ) -> None:
     """Z[i, column[f]] = scale[f] * prod of the pooled rotations at factor[first[f]:first[f+1]]."""
-    size = gather.shape[1]
+    size, indices = gather.shape[1], gather.reshape(gather.size)
     pool = np.empty(gather.shape[0] * size, X.dtype)
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     for i in range(X.shape[0]):
         _signed_row(x, X, i)
         for t in range(gather.shape[0]):
-            _rotate(pool, t * size, x, gather, t, 0)
+            _rotate(pool, t * size, x, indices, t, size, 0)
         z = Z[i]
         z[:] = 0
         for f in range(scale.shape[0]):

@@ -127,28 +127,37 @@ class HadamardProducts:
 
     def fill(self, X: Any, out: np.ndarray) -> None:
         """Write the features of the rows of X into `out`, zero in the columns of no feature."""
-        loop = hadamard.complex_product_rows if self.complex_to_real else hadamard.product_rows
         dtype = out.dtype
-        scale, signs = self.scale.astype(dtype), self.signs.astype(dtype)
-        overlap = min(self.gather.shape[1], _SLICE)
+        drawn = (
+            self.gather,
+            self.rotations,
+            self.blocks,
+            self.degree,
+            self.length,
+            self.column,
+            self.scale.astype(dtype),
+            self.offset,
+            min(self.gather.shape[1], _SLICE),
+        )
+        signs = self.signs.astype(dtype) if len(self.signs) else None  # there is a fold, or not
+        if signs is None:
+            out[:, self._unused_columns(out.shape[1])] = 0
 
         def task(start: int, stop: int) -> None:
-            loop(
-                dense_block(X, start, stop, dtype),
-                self.gather,
-                self.rotations,
-                self.blocks,
-                self.degree,
-                self.length,
-                self.column,
-                scale,
-                self.offset,
-                signs,
-                overlap,
-                out[start:stop],
-            )
+            rows, target = dense_block(X, start, stop, dtype), out[start:stop]
+            if self.complex_to_real:
+                hadamard.complex_product_rows(rows, *drawn, target)
+            else:
+                hadamard.product_rows(rows, *drawn, signs, target)
 
         for_each_block(task, X.shape[0], dtype.itemsize * X.shape[1])
+
+    def _unused_columns(self, n_columns: int) -> np.ndarray:
+        """Those that no block writes to; without a fold, each of the others has one."""
+        steps = np.zeros(n_columns + 1, dtype=np.int64)
+        steps[self.column] += 1
+        np.subtract.at(steps, self.column + self.length * (2 if self.complex_to_real else 1), 1)
+        return np.flatnonzero(np.cumsum(steps[:-1]) == 0)
 
     def stays_within(self, n_columns_in: int, n_columns_out: int) -> bool:
         """Whether no index leaves rows of so many columns, or an array."""
@@ -163,6 +172,7 @@ class HadamardProducts:
         return bool(
             size == padded_length(size)
             and all(len(array) == n_blocks for array in arrays)
+            and (parts == 1 or not len(self.signs))
             and within(self.gather, 0, 2 * n_columns_in)
             and climbs(self.rotations, len(self.gather))
             and climbs(self.blocks, n_blocks)
