@@ -172,6 +172,7 @@ class HadamardProducts:
         return bool(
             size == padded_length(size)
             and all(len(array) == n_blocks for array in arrays)
+            and (parts == 1 or not len(self.signs))
             and within(self.gather, 0, 2 * n_columns_in)
             and climbs(self.rotations, len(self.gather))
             and climbs(self.blocks, n_blocks)
