@@ -10,6 +10,7 @@ from craftmaps.scale.arrays import float_type
 from craftmaps.scale.pieces import BadRows, Piece
 
 _BUFFER = 1 << 16  # bytes read at a time of a column, rather than a whole row group
+_PIECE = 1 << 24  # bytes of a piece of several blocks: fewer, longer runs of each column
 _NOTHING = np.empty(0, np.int64)
 
 
@@ -45,7 +46,8 @@ class ParquetFiles:
                 _number_type(whole.schema.field(name), paths[0])
         self._dtype = float_type(kinds) if dtype is None else dtype
         self._bad_rows = BadRows(skip, "row", self._features, target)
-        self._piece_rows = piece_rows
+        row_bytes = self._dtype.itemsize * max(1, len(self._features))
+        self._piece_rows = piece_rows * max(1, _PIECE // (row_bytes * piece_rows))
         self._partitions = [
             dataset.get_partition_keys(fragment.partition_expression)
             for fragment in whole.get_fragments()
