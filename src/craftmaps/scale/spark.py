@@ -18,7 +18,9 @@ try:
     from py4j.protocol import Py4JJavaError
     from pyspark import TaskContext
     from pyspark.errors import PySparkException
+    from pyspark.ml.linalg import VectorUDT
     from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import to_arrow_type
 except ImportError as error:
     raise ImportError("Spark is missing: pip install 'craftmaps[spark]'.") from error
 
@@ -155,32 +157,19 @@ def _labels(frame: Any, names: list[str]) -> np.ndarray:
 
 def _first(frame: Any, read: Callable[..., Any], n_rows: int) -> tuple[Any, np.ndarray]:
     """The first rows, from as many partitions as it takes."""
-    heads, wanted = frame.mapInArrow(partial(_head, n_rows), "rows binary"), 1
-    while True:
-        found = _run(partial(heads.take, wanted))
-        tables = [pa.ipc.open_stream(row[0]).read_all() for row in found]
-        if len(tables) < wanted or sum(map(len, tables)) >= n_rows:
-            break
-        wanted *= 4
-    if not tables:
+    rows = frame.take(n_rows)
+    if not rows:
         raise ValueError("all partitions are empty: there is nothing to learn from.")
-    X, y, _ = read(pa.concat_tables(tables).slice(0, n_rows))
+    columns = {}
+    for field in frame.schema:
+        values, kind = [row[field.name] for row in rows], field.dataType
+        if isinstance(kind, VectorUDT):
+            values = [kind.serialize(value) for value in values]
+            kind = kind.sqlType()
+            values = [value and dict(zip(kind.names, value, strict=True)) for value in values]
+        columns[field.name] = pa.array(values, to_arrow_type(kind))
+    X, y, _ = read(pa.RecordBatch.from_pydict(columns))
     return X, y
-
-
-def _head(n_rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The first rows of a partition as one value; all are read, or Spark would end the worker."""
-    kept: list[pa.RecordBatch] = []
-    for batch in batches:
-        room = n_rows - sum(map(len, kept))
-        if room > 0 and len(batch):
-            kept.append(batch.slice(0, room))
-    if kept:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, kept[0].schema) as stream:
-            for batch in kept:
-                stream.write_batch(batch)
-        yield pa.RecordBatch.from_pydict({"rows": [sink.getvalue().to_pybytes()]})
 
 
 def _sums(
