@@ -63,6 +63,9 @@ class RandomMaclaurin(FeatureMap):
         The degree of each output column.
     n_per_degree_ : ndarray
         Number of output columns of each degree.
+    counts_, weights_ : ndarray
+        Number of random features of each degree (complex ones take two columns) and the square of
+        the factor that scales them.
     max_degree_ : int
         The highest degree that was drawn.
     tail_ : float
@@ -135,6 +138,7 @@ class RandomMaclaurin(FeatureMap):
                 f"(complex_to_real={self.complex_to_real}); raise n_components."
             )
         counts, weights = self._share(X, available // parts, least_degree, rng)
+        self.counts_, self.weights_ = counts, weights
         # Columns: constant, exact linear, then the random features by degree. The constant takes
         # what is left over (one column of an odd number, when features are complex).
         constant = a0 if self.h01 else weights[0] * counts[0]

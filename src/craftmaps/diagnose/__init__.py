@@ -1,0 +1,17 @@
+"""How good a map is, and which to take: errors, spectra, bounds, comparison, advice."""
+
+from craftmaps.diagnose import bounds
+from craftmaps.diagnose.errors import GramError, gram_error
+from craftmaps.diagnose.spectrum import Scree, effective_rank, scree
+from craftmaps.diagnose.weights import WeightHistogram, weight_histogram
+
+__all__ = [
+    "GramError",
+    "Scree",
+    "WeightHistogram",
+    "bounds",
+    "effective_rank",
+    "gram_error",
+    "scree",
+    "weight_histogram",
+]
