@@ -16,7 +16,7 @@ Examples
 >>> from craftmaps.diagnose import bounds
 >>> size = bounds.maclaurin_components(Polynomial(2), radius=1.0, error=0.5, probability=0.05)
 >>> size
-38248
+38247
 >>> bounds.maclaurin_probability(Polynomial(2), 1.0, size, 0.5) <= 0.05
 True
 """

@@ -70,12 +70,9 @@ def neighbours(kernel: Any) -> list[Any]:
 
 
 def maps(kernel: Any, n_components: int, n_rows: int, n_columns: int, seed: int) -> list[Any]:
-    """Unfitted maps for a kernel: of the data-independent ones the best kind, and Nyström."""
+    """Unfitted maps for a kernel: Nyström, and the best kind of data-independent one."""
     few = min(n_components, n_rows)
-    found: list[Any] = [
-        Nystroem(kernel, few, landmarks=choice, random_state=seed)
-        for choice in ("rpcholesky", "kmeans")
-    ]
+    found: list[Any] = [Nystroem(kernel, few, landmarks="rpcholesky", random_state=seed)]
     if isinstance(kernel, DotProductKernel):
         found.append(CraftMap(kernel, n_components, random_state=seed))
     elif isinstance(kernel, ShiftInvariantKernel):
@@ -88,16 +85,25 @@ def maps(kernel: Any, n_components: int, n_rows: int, n_columns: int, seed: int)
     return found
 
 
+def costly_map(kernel: Any, n_components: int, n_rows: int, seed: int) -> Nystroem:
+    """A map that is often better and takes longer to fit: tried for one kernel only."""
+    return Nystroem(kernel, min(n_components, n_rows), landmarks="kmeans", random_state=seed)
+
+
 def probe(kernel: Any, n_components: int, seed: int) -> Nystroem:
     """The map with which kernels are told apart: it takes every kernel and costs little."""
     return Nystroem(kernel, n_components, random_state=seed)
 
 
-def plain(kind: str, n_components: int, seed: int) -> Any:
-    """The map of somebody who does not choose."""
-    if kind == "unit norm":
-        return CraftMap(n_components=n_components, random_state=seed)
-    return FourierFeatures(n_components=n_components, random_state=seed)
+def defaults(X: Any, n_components: int, seed: int) -> list[tuple[str, Any]]:
+    """Preprocessing and map of somebody who does not choose; advice must not be worse."""
+    found: list[tuple[str, Any]] = [
+        ("unit norm", CraftMap("poly", n_components=n_components, random_state=seed))
+    ]
+    if not sparse.issparse(X):
+        fourier = FourierFeatures("rbf", n_components=n_components, random_state=seed)
+        found.append(("standardised", fourier))
+    return found
 
 
 def _round(value: float) -> float:

@@ -138,8 +138,8 @@ def expected_variance(
     total = 0.0
     for n in np.flatnonzero(counts[1:]) + 1:
         count, length = int(counts[n]), statistics.length
-        whole = length**n if statistics.repulsion[n] else math.inf
-        drawn = count % whole if count >= whole else count
+        whole = float(length) ** n if statistics.repulsion[n] else math.inf
+        drawn = int(count % whole) if count >= whole else count
         runs, rest = divmod(drawn, length)
         pairs = runs * length * (length - 1) + rest * (rest - 1)
         value = drawn * statistics.variance[n] - pairs * statistics.repulsion[n]
