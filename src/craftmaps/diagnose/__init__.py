@@ -2,6 +2,7 @@
 
 from craftmaps.diagnose import bounds
 from craftmaps.diagnose.advice import Advice
+from craftmaps.diagnose.compare import Comparison, compare
 from craftmaps.diagnose.errors import GramError, gram_error
 from craftmaps.diagnose.recommend import recommend
 from craftmaps.diagnose.spectrum import Scree, effective_rank, scree
@@ -9,10 +10,12 @@ from craftmaps.diagnose.weights import WeightHistogram, weight_histogram
 
 __all__ = [
     "Advice",
+    "Comparison",
     "GramError",
     "Scree",
     "WeightHistogram",
     "bounds",
+    "compare",
     "effective_rank",
     "gram_error",
     "recommend",

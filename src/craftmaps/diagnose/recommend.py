@@ -9,21 +9,21 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from craftmaps.diagnose import candidates
 from craftmaps.diagnose.advice import Advice
 from craftmaps.diagnose.budget import Budget
 from craftmaps.diagnose.trial import Split, Trial, attempt
+from craftmaps.kernels.fitted import is_continuous
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
 from craftmaps.maps.base import check_choice, generator
 
 _LEAST_ROWS = 20
 _LEFT_OUT = 10_000  # rows to judge the last candidates by, at most
 _ROWS = (750, 3000, 16_000)  # to learn from in each round, at most
-_PROBE = (128, 256)  # components of the map with which kernels are compared
-_KEPT = (10, 2)  # kernels that survive the first and the second round
+_PROBE = (192, 512)  # components of the map with which kernels are compared
+_KEPT = (9, 2)  # kernels that survive the first and the second round
 _GAIN = 0.98  # of GCV's error that an alpha must reach to be taken instead
 
 
@@ -47,7 +47,8 @@ def recommend(
         or a time of prediction, "1ms/row", in batches. Sizes for times are extrapolated from
         measurements on this machine.
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto" takes floating-point targets that are not whole numbers for regression.
+        "auto" takes numbers for regression if they have more than 100 different values, or are
+        not whole.
     random_state : int, RandomState instance, Generator or None, default=0
         Draws the subsample and seeds the maps; the advice for a number of components depends on
         nothing else.
@@ -118,7 +119,7 @@ def _first_round(prepared: Callable[..., Any], X: Any, size: int, seed: int) -> 
 def _second_round(
     prepared: Callable[..., Any], first: list[Trial], size: int, seed: int
 ) -> list[Trial]:
-    kept = _best(first, _KEPT[0])
+    kept = _varied(first, _KEPT[0])
     n_rows = 4 * first[0].n_rows
     splits = prepared({trial.preparation for trial in kept}, n_rows)
     probe_size = min(size, _PROBE[1], n_rows // 4)
@@ -174,6 +175,15 @@ def _best(trials: list[Trial], n: int) -> list[Trial]:
     return sorted(trials, key=lambda trial: trial.score)[:n]
 
 
+def _varied(trials: list[Trial], n: int) -> list[Trial]:
+    """The best, but no more than a third of them with the same preprocessing."""
+    kept: list[Trial] = []
+    for trial in _best(trials, len(trials)):
+        if sum(trial.preparation == other.preparation for other in kept) < max(1, n // 3):
+            kept.append(trial)
+    return kept[:n]
+
+
 def _estimator(best: Trial, n_components: int, X: Any, classes: Any, seed: int) -> Pipeline:
     """Preprocessing and learner, unfitted."""
     feature_map = clone(best.feature_map).set_params(n_components=n_components)
@@ -217,7 +227,7 @@ def _checked(X: Any, y: Any, task: str) -> tuple[Any, np.ndarray, np.ndarray | N
     spread = spread.toarray() if sparse.issparse(spread) else spread
     if not np.nan_to_num(spread, nan=1.0).any():
         raise ValueError("all rows of X are the same: there is nothing to tell them apart by.")
-    if task == "regression" or (task == "auto" and type_of_target(y).startswith("continuous")):
+    if task == "regression" or (task == "auto" and is_continuous(y)):
         y = check_array(y, ensure_2d=False, dtype=np.float64)
         if np.ptp(y) == 0:
             raise ValueError(f"all targets are {y[0]:g}: there is nothing to learn.")
