@@ -23,7 +23,7 @@ _LEAST_ROWS = 20
 _LEFT_OUT = 10_000  # rows to judge the last candidates by, at most
 _ROWS = (750, 3000, 16_000)  # to learn from in each round, at most
 _PROBE = (192, 512)  # components of the map with which kernels are compared
-_KEPT = (9, 2)  # kernels that survive the first and the second round
+_KEPT = (10, 2)  # kernels that survive the first and the second round
 _GAIN = 0.98  # of GCV's error that an alpha must reach to be taken instead
 
 
@@ -176,12 +176,11 @@ def _best(trials: list[Trial], n: int) -> list[Trial]:
 
 
 def _varied(trials: list[Trial], n: int) -> list[Trial]:
-    """The best, but no more than a third of them with the same preprocessing."""
-    kept: list[Trial] = []
-    for trial in _best(trials, len(trials)):
-        if sum(trial.preparation == other.preparation for other in kept) < max(1, n // 3):
-            kept.append(trial)
-    return kept[:n]
+    """The best with each preprocessing, then the best of the rest."""
+    ranked = _best(trials, len(trials))
+    first = {trial.preparation: trial for trial in reversed(ranked)}.values()
+    rest = [trial for trial in ranked if trial not in first]
+    return [*first, *rest][: max(n, len(first))]
 
 
 def _estimator(best: Trial, n_components: int, X: Any, classes: Any, seed: int) -> Pipeline:
@@ -212,7 +211,9 @@ def _checked(X: Any, y: Any, task: str) -> tuple[Any, np.ndarray, np.ndarray | N
     """X, y and the classes, None for regression; or one sentence why there is no advice."""
     check_choice("task", task, ("auto", "classification", "regression"))
     finite = True if sparse.issparse(X) else "allow-nan"
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite)
+    X = check_array(
+        X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite
+    )
     y = column_or_1d(y)
     check_consistent_length(X, y)
     if X.shape[0] < _LEAST_ROWS:

@@ -30,7 +30,9 @@ class WeightHistogram:
     idle: dict[str, float]
 
     def __str__(self) -> str:
-        return "\n".join(f"{name}: {share:.0%} of weights idle" for name, share in self.idle.items())
+        return "\n".join(
+            f"{name}: {share:.0%} of weights idle" for name, share in self.idle.items()
+        )
 
     def plot(self, path: str | Path | None = None) -> Any:
         """The histograms over each other; returns the figure."""
@@ -40,7 +42,7 @@ class WeightHistogram:
         axes.set_xlabel("weight, in units of the root mean square of all")
         axes.set_ylabel("share of weights")
         axes.set_ylim(bottom=0)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
         return finish(figure, path)
 
 
