@@ -1,7 +1,7 @@
 """Bounds of the papers on the error of random features, and the sizes that they ask for.
 
-Each bound comes with its inverse. They are loose, often by orders of magnitude: what the data itself
-asks for is in `expected_error` and `components_for`.
+Each bound comes with its inverse. They are loose, often by orders of magnitude: what the data
+itself asks for is in `expected_error` and `components_for`.
 
 References
 ----------

@@ -54,13 +54,14 @@ def kernels(X: Any) -> list[Any]:
         (Laplacian, (0.5, 2)),
         (Matern, (1, 3)),
     ):
-        base = family(gamma="median").resolved(X).gamma
+        base = float(family(gamma="median").resolved(X).gamma)
         found += [family(gamma=_round(factor * base)) for factor in factors]
     return found
 
 
 def neighbours(kernel: Any) -> list[Any]:
     """Kernels of the same family, one step to either side."""
+    steps: list[dict[str, Any]]
     if isinstance(kernel, Polynomial):
         steps = [{"degree": kernel.degree + step} for step in (-1, 1) if kernel.degree + step > 1]
         steps += [{"gamma": 2 * kernel.gamma}]

@@ -147,7 +147,8 @@ def _third_round(
     found = []
     for trial in kept:
         split = splits[trial.preparation]
-        options = candidates.maps(trial.kernel, size, *split.X.shape, seed)
+        n_rows, n_columns = split.X.shape
+        options = candidates.maps(trial.kernel, size, n_rows, n_columns, seed)
         found += [attempt(split, feature_map) for feature_map in options]
     best = min(found, key=lambda trial: trial.score)
     split = splits[best.preparation]

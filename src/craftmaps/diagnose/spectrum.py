@@ -102,7 +102,8 @@ def scree(
 
 def spectrum(gram: np.ndarray) -> np.ndarray:
     """Eigenvalues of a positive semi-definite matrix, the largest first; rounding below 0 is 0."""
-    return np.maximum(np.asarray(eigvalsh((gram + gram.T) / 2))[::-1], 0.0)
+    values: np.ndarray = eigvalsh((gram + gram.T) / 2)
+    return np.asarray(np.maximum(values[::-1], 0.0))
 
 
 def effective_rank(values: Any) -> float:

@@ -31,7 +31,7 @@ class Split:
         """One column per class with 1 and -1, or the targets themselves."""
         if self.classes is None:
             return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        return 2.0 * (y[:, None] == self.classes) - 1
+        return np.asarray(2.0 * (y[:, None] == self.classes) - 1)
 
     def error(self, predicted: np.ndarray) -> float:
         """Share of wrong labels, or root mean square error in standard deviations of the target."""
@@ -85,13 +85,13 @@ class Trial:
         """Expected for another number of rows and another size."""
         rows, size = n_rows / self.n_rows, n_components / self.feature_map.n_components
         per_row = (self.fit_seconds + self.feature_seconds) * size + self.update_seconds * size**2
-        return rows * per_row + self.solve_seconds * size**3
+        return float(rows * per_row + self.solve_seconds * size**3)
 
     def predicting_seconds(self, n_components: int) -> float:
         """Expected per row for another size; whitening is quadratic in it."""
         size = n_components / self.feature_map.n_components
         power = 2 if isinstance(self.feature_map, Nystroem) and size > 1 else 1
-        return self.row_seconds * size**power
+        return float(self.row_seconds * size**power)
 
 
 def attempt(split: Split, feature_map: Any) -> Trial:

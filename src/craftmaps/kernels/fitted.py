@@ -35,7 +35,8 @@ def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -
     Kernel ridge regression with an intercept has, for all rows i left out in turn, the residuals
     (G Y)_i / (G_ii - 1/m) with G = (H K H + I)^-1 and H the centring matrix. Their sum of squares
     is minimised over a_n >= 0 by L-BFGS from the best of some polynomial kernels; its gradient
-    takes one more product of matrices. The a_n contain the ridge parameter, and are scaled so that the variance of features is 1.
+    takes one more product of matrices. The a_n contain the ridge parameter, and are scaled so that
+    the features have variance 1 in all.
     """
     if y is None:
         raise ValueError(
@@ -84,7 +85,7 @@ def _targets(y: np.ndarray) -> np.ndarray:
         Y = y.astype(np.float64).reshape(len(y), -1)
     Y = Y - Y.mean(axis=0)
     total = np.sqrt(np.mean(Y**2))
-    return Y / total if total else Y
+    return np.asarray(Y / total if total else Y)
 
 
 def _sketched_powers(gram: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -156,7 +156,7 @@ class CraftMap(FeatureMap):
                     f"up makes {width} features, fewer than n_components={self.n_components}: a "
                     f"down-projection needs at least as many."
                 )
-            self.kernel_ = getattr(self.up_, "kernel_", None)
+            self.kernel_ = getattr(self.up_, "kernel_", None)  # type: ignore[assignment]
             return given_plan(width)
         self.kernel_.check_rows(X)
         if self.up == "maclaurin":
