@@ -46,7 +46,7 @@ def report() -> str:
         "for the Gaussian, the best of three widths on the test rows), alpha by GCV, one seed. The "
         "last column is the error of auto over the best of the others.\n\n"
         f"{table(header, lines)}\n"
-        f"Auto is the best in {good} of {len(lines)} cases and within 10 % of the best in {close}.\n"
+        f"Auto is the best in {good} of {len(lines)} cases, and within 10 % of it in {close}.\n"
     )
 
 
