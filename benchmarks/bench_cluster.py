@@ -16,7 +16,7 @@ from scipy.linalg import blas
 from sklearn.frozen import FrozenEstimator
 
 from benchmarks.cost_model import Rates, Work, seconds
-from benchmarks.harness import once, table
+from benchmarks.harness import once, peak_bytes, table
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
 from craftmaps.learn.one_pass import solution_of
 from craftmaps.loops.rows import at_most_threads
@@ -24,6 +24,35 @@ from craftmaps.scale import fold
 
 ROWS, COLUMNS, SIZE, CLASSES = 200_000, 256, 2048, 10
 PARTITIONS, WORKERS, TURNS = 10, 2, 3
+
+MEMORY = """
+import resource
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
+from craftmaps.scale import fold
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+def task(size, merging):
+    X = np.random.default_rng(0).standard_normal((8192, 64), dtype=np.float32)
+    y = np.arange(8192) % 10
+    feature_map = FrozenEstimator(RandomMaclaurin(Polynomial(2), size, random_state=0).fit(X))
+    learner = fold.begin(OnePassClassifier(feature_map), X[:1], y[:1], np.arange(10))
+    if not merging:
+        return fold.sums_of(learner, [(X, y, None)], 0, 0)
+    learner._stream.folds[0].update(np.eye(1, size, dtype=np.float32), np.eye(1, 10))
+    part = fold._to_bytes(learner._stream)
+    parts = [bytes(bytearray(part)) for _ in range(4)]
+    del part
+    return fold.merged(learner, parts)
+
+task(256, {merging})
+before = peak()
+task({size}, {merging})
+print(peak() - before)
+"""
 
 
 def report() -> str:
@@ -50,6 +79,7 @@ def report() -> str:
             f"searched. Ratios are medians of {TURNS} turns.\n",
             ratios(dask_times, spark_times),
             against_model(works, rates),
+            memory(),
             prediction(rates),
         ]
     )
@@ -207,6 +237,21 @@ def against_model(works: dict[str, tuple[Work, list[float]]], rates: Rates) -> s
     found = ", ".join(f"{k} {v:.3g}" for k, v in vars(rates).items())
     title = f"### The cost model beside the measurements, in seconds\n\nRates: {found}.\n\n"
     return title + table(["fit", "model", "measured", "measured / model", "of the model"], rows)
+
+
+def memory(size: int = 4096) -> str:
+    """Peak memory of the two kinds of task beside the formulas."""
+    work = Work(ROWS, COLUMNS, size, CLASSES, PARTITIONS, WORKERS)
+    rows = []
+    for name, predicted, merging in (
+        ("sums of a partition", work.task_bytes(), False),
+        ("merging four", work.merge_bytes(), True),
+    ):
+        found = peak_bytes(MEMORY.format(size=size, merging=merging))
+        cells = [f"{predicted / 1e6:.0f} MB", f"{found / 1e6:.0f} MB", f"{found / predicted:.2f}"]
+        rows.append([name, *cells])
+    header = ["task", "model", "measured", "measured / model"]
+    return f"### Memory of a task, E = {size:,}\n\n" + table(header, rows)
 
 
 def prediction(rates: Rates) -> str:

@@ -14,7 +14,7 @@ from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMac
 from craftmaps.loops import rows
 from craftmaps.scale import fold
 
-CUTS = [0, 10, 700, 700, 1500, 2000]  # one partition is empty, one has fewer rows than features
+CUTS = [0, 0, 10, 700, 700, 1500, 2000]  # two are empty, one has fewer rows than features
 
 
 @pytest.fixture(scope="module")

@@ -191,6 +191,8 @@ class FeatureStream:
         self.n_rows += rows.stop - rows.start
 
     def _flush(self) -> None:
+        if not self._filled:
+            return
         _add_to_folds(
             self.folds, self._Z[: self._filled], *self._pending(), self._index[: self._filled]
         )

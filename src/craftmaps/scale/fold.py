@@ -71,7 +71,7 @@ def sums_of(learner: Any, blocks: Iterable[Any], number: int, first_row: int | N
     return _to_bytes(stream)
 
 
-def merged(learner: Any, parts: Iterable[bytes]) -> bytes:
+def merged(learner: Any, parts: Iterable[Any]) -> bytes:
     """The sums of all parts, in their order; one of them is unpacked at a time."""
     parts = iter(parts)
     total = _from_bytes(learner, next(parts))
@@ -135,7 +135,7 @@ def _to_bytes(stream: FeatureStream) -> bytes:
     return pickle.dumps(light, protocol=5)
 
 
-def _from_bytes(learner: Any, data: bytes) -> FeatureStream:
+def _from_bytes(learner: Any, data: Any) -> FeatureStream:
     stream: FeatureStream = pickle.loads(data)
     stream.feature_map, stream.encode = learner._stream.feature_map, learner._stream.encode
     return stream

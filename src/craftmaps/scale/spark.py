@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,8 @@ try:
 except ImportError as error:
     raise ImportError("Spark is missing: pip install 'craftmaps[spark]'.") from error
 
+_SUMS = "part long, sums binary"
+
 
 def fit(
     estimator: Any,
@@ -42,7 +46,8 @@ def fit(
     estimator : OnePassClassifier or OnePassRegressor
         Stays as it is.
     frame : pyspark.sql.DataFrame
-        Of a session with a Spark context. Executors need this package.
+        Of a session with a Spark context. Executors need this package. It is read up to three
+        times (labels, first rows, sums): cache it if it is costly to make.
     features : str or sequence of str
         A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers.
         Arrays of float are learnt in float32, at half the time of the doubles of vectors.
@@ -90,10 +95,11 @@ def fit(
         classes = _labels(frame, labels)
     fixed = estimator.feature_map is None or isinstance(estimator.feature_map, FrozenEstimator)
     learner = fold.begin(estimator, *_first(narrow, read, 1 if fixed else map_rows), classes)
+    n_parts = narrow.rdd.getNumPartitions()
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
     try:
-        parts = narrow.mapInArrow(partial(_sums, shared, read), "part long, sums binary")
-        return fold.finish(learner, _run(partial(_tree, shared, parts)))
+        parts = narrow.mapInArrow(partial(_sums, shared, read), _SUMS)
+        return fold.finish(learner, _run(partial(_tree, shared, parts, n_parts)))
     finally:
         shared.destroy()
 
@@ -183,25 +189,28 @@ def _sums(
     yield pa.RecordBatch.from_pydict({"part": [number], "sums": [sums]})
 
 
-def _tree(shared: Any, parts: Any) -> bytes:
-    """Merge sums, a few of consecutive partitions in each task, until one is left."""
-    level = parts.rdd.map(tuple)
-    n_parts = level.getNumPartitions()
+def _tree(shared: Any, parts: Any, n_parts: int) -> bytes:
+    """Merge sums, a few of consecutive partitions in each group, until one is left."""
     while n_parts > 1:
         n_parts = -(-n_parts // fold.FAN_IN)
-        grouped = level.map(_group).partitionBy(n_parts, int)
-        level = grouped.mapPartitions(partial(_merge, shared), preservesPartitioning=False)
-    return bytes(level.collect()[0][1])
+        group = F.floor(F.col("part") / fold.FAN_IN) if n_parts > 1 else F.lit(0)
+        level = parts.select(group.alias("group"), "part", "sums").repartition(n_parts, "group")
+        parts = level.mapInArrow(partial(_merge, shared), _SUMS)
+    return bytes(parts.collect()[0]["sums"])
 
 
-def _group(numbered: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]]:
-    return numbered[0] // fold.FAN_IN, numbered
-
-
-def _merge(shared: Any, grouped: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
-    members = sorted(grouped)  # they arrive in any order
+def _merge(shared: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Merge the groups of a Spark partition, of which there may be none; they come in any order."""
+    members: list[tuple[tuple[int, int], Any]] = []
+    for batch in batches:
+        keys = zip(*(batch.column(name).to_pylist() for name in ("group", "part")), strict=True)
+        sums = (value.as_buffer() for value in batch.column("sums"))
+        members += zip(keys, sums, strict=True)
+    members.sort(key=itemgetter(0))
     with at_most_threads(TaskContext.get().cpus()):
-        yield members[0][0], fold.merged(shared.value, (sums for _, (_, sums) in members))
+        for group, some in groupby(members, key=lambda member: member[0][0]):
+            merged = fold.merged(shared.value, (sums for _, sums in some))
+            yield pa.RecordBatch.from_pydict({"part": [group], "sums": [merged]})
 
 
 def _predicted(
