@@ -53,6 +53,7 @@ class Advice:
         maps = [t for t in self.rounds[2] if t is not best]
         alpha = self.estimator[-1].alpha
         seconds = best.training_seconds(self.n_rows, size)
+        chosen = "by generalised cross-validation of all rows" if alpha == "gcv" else f"{alpha:.3g}"
         megabytes = training_bytes(size, self.n_targets) / 1e6
         return [
             f"preprocessing: {best.preparation}{self._against(others, 'preparation')}",
@@ -61,7 +62,7 @@ class Advice:
             f"size: {size} components, for a budget of {self.budget.text}; training takes about "
             f"{seconds:.2g} s and {megabytes:.3g} MB, a prediction "
             f"{1e6 * best.predicting_seconds(size):.3g} us per row",
-            f"alpha: {'by generalised cross-validation of all rows' if alpha == 'gcv' else f'{alpha:.3g}'}",
+            f"alpha: {chosen}",
         ]
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from craftmaps.kernels.dot_product import DotProduct, DotProductKernel
 from craftmaps.kernels.names import dot_product_kernel
 
-_ROWS = 1000
+_ROWS = 700
 _DEGREES = np.array([1, 2, 3, 4, 5, 7, 9])
 _MANY = 100  # different whole numbers, beyond which targets are measured rather than labels
 _LEAST = 1e-3  # share of k(x, x) below which a degree is left out

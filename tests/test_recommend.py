@@ -1,0 +1,158 @@
+"""Advice: that it is good, the same every time, and that bad input gets one sentence."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from craftmaps import CraftMap, FourierFeatures, OnePassClassifier, OnePassRegressor
+from craftmaps.diagnose import recommend
+from craftmaps.diagnose.budget import Budget, training_bytes
+from craftmaps.diagnose.recommend import _varied
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
+
+
+@pytest.fixture(scope="module")
+def advice(digits):
+    return recommend(digits[0], digits[2], budget=128)
+
+
+def test_the_estimator_is_ready_and_not_fitted(advice, digits):
+    X, X_test, y, y_test = digits
+    assert isinstance(advice.estimator, Pipeline)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(advice.estimator[-1])
+    model = clone(advice.estimator).fit(X, y)
+    assert model[-1].feature_map_.transform(model[:-1].transform(X[:2])).shape == (2, 128)
+    error = 1 - model.score(X_test, y_test)
+    assert error == pytest.approx(advice.best.error, abs=0.025)
+    plain = [
+        make_pipeline(Normalizer(), OnePassClassifier(CraftMap(n_components=128, random_state=0))),
+        make_pipeline(
+            StandardScaler(), OnePassClassifier(FourierFeatures(n_components=128, random_state=0))
+        ),
+    ]
+    assert all(error <= 1 - other.fit(X, y).score(X_test, y_test) for other in plain)
+
+
+def test_the_best_on_rows_left_out_is_taken_and_the_defaults_are_among_them(advice):
+    finalists = advice.rounds[2]
+    assert advice.best.score == min(trial.score for trial in finalists)
+    kinds = [(type(t.feature_map), t.preparation, t.feature_map.kernel) for t in finalists]
+    assert (CraftMap, "unit norm", "poly") in kinds
+    assert (FourierFeatures, "standardised", "rbf") in kinds
+    names = {trial.preparation for trial in advice.rounds[0]}
+    assert {trial.preparation for trial in _varied(advice.rounds[0], 3)} == names
+
+
+def test_the_text_has_the_reasons(advice):
+    text = str(advice)
+    for word in ("preprocessing", "kernel", "map", "size", "alpha", "Pipeline", "128 components"):
+        assert word in text
+    assert f"{advice.best.error:.2%}" in text
+
+
+def test_the_same_seed_gives_the_same_advice(advice, digits):
+    again = recommend(digits[0], digits[2], budget=128)
+    assert repr(again.estimator) == repr(advice.estimator)
+    assert [t.error for t in again.rounds[2]] == [t.error for t in advice.rounds[2]]
+
+
+def test_a_picture(advice, tmp_path):
+    figure = advice.plot(tmp_path / "advice.png")
+    assert (tmp_path / "advice.png").stat().st_size > 10_000
+    assert len(figure.axes) == 2
+
+
+def test_regression():
+    X, y = load_diabetes(return_X_y=True)
+    found = recommend(X, y, budget=64, task="regression")
+    assert isinstance(found.estimator[-1], OnePassRegressor)
+    assert found.best.error < 0.8
+    assert recommend(X, y + 0.5, budget=32).classification is False
+    assert found.estimator.fit(X, y).score(X, y) > 0.4
+
+
+@pytest.mark.parametrize(
+    ("budget", "kind", "amount"),
+    [
+        (1024, "components", 1024),
+        ("60s", "training", 60),
+        ("1.5 min", "training", 90),
+        ("200MB", "memory", 200e6),
+        ("1ms/row", "predicting", 1e-3),
+        ("20us/row", "predicting", 20e-6),
+    ],
+)
+def test_budgets_that_are_understood(budget, kind, amount):
+    found = Budget.parse(budget)
+    assert found.kind == kind
+    assert found.amount == pytest.approx(amount)
+
+
+@pytest.mark.parametrize("budget", [0, -5, "60", "much", "5 apples", "1MB/row", "..s", None, 2.5])
+def test_budgets_that_are_not(budget):
+    with pytest.raises(ValueError, match="budget must be a number of components"):
+        recommend(np.eye(30), np.arange(30) % 2, budget=budget)
+
+
+def test_budgets_of_memory_and_time_are_kept(digits):
+    X, _, y, _ = digits
+    found = recommend(X, y, budget="8MB")
+    assert training_bytes(found.feature_map.n_components, 10) <= 8e6
+    assert training_bytes(2 * found.feature_map.n_components, 10) > 8e6
+    quick, slow = (recommend(X, y, budget=budget) for budget in ("2us/row", "1ms/row"))
+    assert quick.feature_map.n_components <= slow.feature_map.n_components
+    assert slow.best.predicting_seconds(slow.feature_map.n_components) <= 1e-3
+    with pytest.raises(ValueError, match="allow more"):
+        recommend(X, y, budget="10kB")
+
+
+def test_sparse_wide_and_holey_rows_work():
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(150, 30)) * (rng.random((150, 30)) < 0.3)
+    y = np.where(dense[:, 0] + dense[:, 1] > 0, "a", "b")
+    holey = np.where(rng.random(dense.shape) < 0.05, np.nan, dense)
+    wide = np.hstack([dense, 0.01 * rng.normal(size=(150, 2000))])
+    for X in (sparse.csr_array(dense), holey, wide, dense.astype(np.float32), dense.tolist()):
+        found = recommend(X, y, budget=64)
+        assert found.estimator.fit(X, y).score(X, y) > 0.75
+
+
+def test_tiny_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    found = recommend(X, X[:, 0] > 0, budget=1024)
+    assert found.estimator.fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.7
+    rare = np.array(["common"] * 39 + ["rare"])
+    recommend(rng.normal(size=(40, 2)), rare, budget=16).estimator.fit(
+        rng.normal(size=(40, 2)), rare
+    )
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (np.eye(5), np.arange(5), "at least 20 rows"),
+        (np.eye(30), np.zeros(30, int), "one class only"),
+        (np.ones((30, 3)), np.arange(30) % 2, "all rows of X are the same"),
+        (np.eye(30), np.full(30, 0.5), "all targets are 0.5"),
+        (np.where(np.eye(30) > 0, np.inf, 0.0), np.arange(30) % 2, "infinity"),
+        (np.hstack([np.eye(30), np.full((30, 1), np.nan)]), np.arange(30) % 2, "column 30"),
+        (np.eye(30), np.arange(29) % 2, "inconsistent numbers of samples"),
+    ],
+)
+def test_data_for_which_there_is_no_advice(X, y, words):
+    with pytest.raises(ValueError, match=words):
+        recommend(X, y)
