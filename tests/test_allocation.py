@@ -205,11 +205,13 @@ def test_automatic_degree_ends_at_64():
 
 @pytest.mark.parametrize("D", [1, 5, 8, 20])
 def test_expected_variance_of_runs(D):
-    """Within a run of l features, [V - (l - 1) S]/l; runs are taken as independent."""
+    """Within a run of l features, [V - (l - 1) S]/l; runs are drawn without replacement."""
     statistics = measure(Polynomial(degree=3, coef0=0.0), rows(), 3, "hadamard")
     lengths = [8] * (D // 8) + [D % 8]
     V, S = statistics.variance[3], statistics.repulsion[3]
     expected = sum(l * (V - (l - 1) * S) for l in lengths) / D**2
+    if D > 8:
+        expected *= (8**3 - D) / (8**3 - 8)
     counts = np.array([0, 0, 0, D])
     assert allocation.expected_variance(statistics, counts) == pytest.approx(expected)
 

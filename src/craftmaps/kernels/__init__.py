@@ -9,6 +9,7 @@ from craftmaps.kernels.dot_product import (
     VovkInfinite,
     VovkReal,
 )
+from craftmaps.kernels.fitted import dot_product_or_fitted_kernel
 from craftmaps.kernels.names import (
     Kernel,
     any_kernel,
@@ -41,5 +42,6 @@ __all__ = [
     "VovkReal",
     "any_kernel",
     "dot_product_kernel",
+    "dot_product_or_fitted_kernel",
     "shift_invariant_kernel",
 ]

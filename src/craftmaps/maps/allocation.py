@@ -125,19 +125,28 @@ def optimized(
     return counts, weights
 
 
-def expected_variance(statistics: DegreeStatistics, counts: np.ndarray) -> float:
+def expected_variance(
+    statistics: DegreeStatistics, counts: np.ndarray, weights: np.ndarray | None = None
+) -> float:
     """Mean over pairs of the variance of the estimate that counts[n] features of degree n give.
 
-    D features of degree n have a_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n) / D^2, V_n
-    the variance of a feature and S_n the repulsion of two in one run.
+    D features of degree n have w_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n), V_n the
+    variance of a feature, S_n the repulsion of two in one run, and w_n their squared scale, which
+    is a_n / D unless `weights` are given. Runs are drawn without replacement from the length^n
+    products of n Hadamard rows, all of which together give <x,y>^n exactly.
     """
     total = 0.0
     for n in np.flatnonzero(counts[1:]) + 1:
-        count = int(counts[n])
-        runs, rest = divmod(count, statistics.length)
-        pairs = runs * statistics.length * (statistics.length - 1) + rest * (rest - 1)
-        value = count * statistics.variance[n] - pairs * statistics.repulsion[n]
-        total += (statistics.coefficients[n] / count) ** 2 * max(0.0, value)
+        count, length = int(counts[n]), statistics.length
+        whole = float(length) ** n if statistics.repulsion[n] else math.inf
+        drawn = int(count % whole) if count >= whole else count
+        runs, rest = divmod(drawn, length)
+        pairs = runs * length * (length - 1) + rest * (rest - 1)
+        value = drawn * statistics.variance[n] - pairs * statistics.repulsion[n]
+        if length < drawn < whole < math.inf:
+            value *= (whole - drawn) / (whole - length)
+        weight = statistics.coefficients[n] / count if weights is None else weights[n]
+        total += weight**2 * max(0.0, value)
     return float(total)
 
 

@@ -19,7 +19,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     A map defines `_draw(X, rng)`, which draws what it needs for rows like X, and `_fill(X, out)`,
     which writes the features of valid rows into a C-ordered buffer. `_draw` may set
-    `_n_features_out` where the number of columns is not `n_components`.
+    `_n_features_out` where the number of columns is not `n_components`. A map that can learn from
+    targets defines `_learn(X, y, rng)`, which comes before.
     """
 
     n_components: int
@@ -31,7 +32,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Targets, for a kernel that is learnt (kernel="auto"); ignored otherwise.
 
         Returns
         -------
@@ -43,7 +45,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 f"n_components must be an integer of at least 1, got {self.n_components!r}."
             )
         self._n_features_out = int(self.n_components)
-        self._draw(X, generator(self.random_state))
+        rng = generator(self.random_state)
+        self._learn(X, y, rng)
+        self._draw(X, rng)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -97,6 +101,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         A map that was drawn is; one that comes from a file may be anything.
         """
         return True
+
+    def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
+        """Learn from targets; most maps do not."""
 
     @abstractmethod
     def _draw(self, X: Any, rng: np.random.Generator) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_kernel
+from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_or_fitted_kernel
 from craftmaps.maps.base import FeatureMap, check_choice, is_integer
 from craftmaps.maps.craft_plan import CraftPlan, given_plan, plan_maclaurin, plan_tensor_sketch
 from craftmaps.maps.down import DRAW, Down, Fold, Matrix, SparseSigns
@@ -28,8 +28,9 @@ class CraftMap(FeatureMap):
 
     Parameters
     ----------
-    kernel : DotProductKernel, "poly" or "exp", default="poly"
-        The kernel; a `Polynomial` for up="tensor-sketch". Not used where `up` is a map.
+    kernel : DotProductKernel, "poly", "exp" or "auto", default="poly"
+        The kernel; a `Polynomial` for up="tensor-sketch". "auto" learns the Maclaurin coefficients
+        from the targets given to `fit`. Not used where `up` is a map.
     n_components : int, default=1024
         Number of output columns, E.
     n_up : "auto" or int, default="auto"
@@ -110,8 +111,12 @@ class CraftMap(FeatureMap):
         self.h01 = h01
         self.random_state = random_state
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+    def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
         self._check_parameters()
+        if isinstance(self.up, str):
+            self.kernel_ = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+
+    def _draw(self, X: Any, rng: np.random.Generator) -> None:
         plan = self._plan(X, rng)
         self.n_up_ = plan.n_up
         self.n_exact_ = plan.exact.n_columns
@@ -151,9 +156,8 @@ class CraftMap(FeatureMap):
                     f"up makes {width} features, fewer than n_components={self.n_components}: a "
                     f"down-projection needs at least as many."
                 )
-            self.kernel_ = getattr(self.up_, "kernel_", None)
+            self.kernel_ = getattr(self.up_, "kernel_", None)  # type: ignore[assignment]
             return given_plan(width)
-        self.kernel_ = dot_product_kernel(self.kernel)
         self.kernel_.check_rows(X)
         if self.up == "maclaurin":
             plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, rng)
@@ -246,3 +250,8 @@ class CraftMap(FeatureMap):
                 f"n_up must be 'auto' or an integer of at least n_components="
                 f"{self.n_components}, got {self.n_up!r}: a down-projection cannot add columns."
             )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = isinstance(self.kernel, str) and self.kernel == "auto"
+        return tags

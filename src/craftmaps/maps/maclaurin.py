@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from craftmaps.kernels import DotProductKernel, dot_product_kernel
+from craftmaps.kernels import DotProductKernel, dot_product_or_fitted_kernel
 from craftmaps.maps import allocation
 from craftmaps.maps.base import FeatureMap, check_choice, is_integer, is_number
 from craftmaps.maps.exact_terms import ExactTerms
@@ -28,8 +28,9 @@ class RandomMaclaurin(FeatureMap):
 
     Parameters
     ----------
-    kernel : DotProductKernel, "poly" or "exp", default="poly"
-        The kernel. "poly" is `Polynomial()`, of degree 3; "exp" is `Exponential()`.
+    kernel : DotProductKernel, "poly", "exp" or "auto", default="poly"
+        The kernel. "poly" is `Polynomial()`, of degree 3; "exp" is `Exponential()`; "auto" learns
+        the Maclaurin coefficients from the targets given to `fit`.
     n_components : int, default=1024
         Number of output columns.
     degrees : {"optimized", "geometric", "proportional"}, default="optimized"
@@ -63,6 +64,9 @@ class RandomMaclaurin(FeatureMap):
         The degree of each output column.
     n_per_degree_ : ndarray
         Number of output columns of each degree.
+    counts_, weights_ : ndarray
+        Number of random features of each degree (complex ones take two columns) and the square of
+        the factor that scales them.
     max_degree_ : int
         The highest degree that was drawn.
     tail_ : float
@@ -118,8 +122,10 @@ class RandomMaclaurin(FeatureMap):
         self.max_degree = max_degree
         self.random_state = random_state
 
+    def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
+        self.kernel_ = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        self.kernel_ = dot_product_kernel(self.kernel)
         self._check_parameters()
         self.kernel_.check_rows(X)
         parts = 2 if self.complex_to_real else 1
@@ -135,6 +141,7 @@ class RandomMaclaurin(FeatureMap):
                 f"(complex_to_real={self.complex_to_real}); raise n_components."
             )
         counts, weights = self._share(X, available // parts, least_degree, rng)
+        self.counts_, self.weights_ = counts, weights
         # Columns: constant, exact linear, then the random features by degree. The constant takes
         # what is left over (one column of an odd number, when features are complex).
         constant = a0 if self.h01 else weights[0] * counts[0]
@@ -233,3 +240,8 @@ class RandomMaclaurin(FeatureMap):
                 f"h01=True outputs the terms of degree 0 and 1, but {self.kernel_} has neither; "
                 f"set h01=False."
             )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = isinstance(self.kernel, str) and self.kernel == "auto"
+        return tags

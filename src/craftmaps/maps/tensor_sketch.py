@@ -71,6 +71,11 @@ class TensorSketch(FeatureMap):
         self.random_state = random_state
 
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            raise ValueError(
+                "TensorSketch approximates polynomial kernels only, so it cannot learn one; use "
+                "kernel='auto' with CraftMap or RandomMaclaurin."
+            )
         kernel = dot_product_kernel(self.kernel)
         if not isinstance(kernel, Polynomial):
             raise ValueError(

@@ -1,0 +1,216 @@
+"""Maps side by side on one's own data: error, kernel error, time, memory and size of the model."""
+
+import pickle
+import time
+import tracemalloc
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_array
+
+from craftmaps.diagnose.errors import gram_error
+from craftmaps.diagnose.plots import finish, new_figure
+from craftmaps.kernels.fitted import is_continuous
+from craftmaps.learn import OnePassClassifier, OnePassRegressor
+
+_GRAM_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One map of one size: means over seeds, and the standard deviation of the error.
+
+    Times are in seconds (`predict_seconds` per row), memory is the peak of what training
+    allocates, `model_bytes` is what predictions need.
+    """
+
+    name: str
+    n_components: int
+    error: float
+    error_spread: float
+    kernel_error: float
+    fit_seconds: float
+    predict_seconds: float
+    peak_bytes: float
+    model_bytes: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` measured: a table when printed, a data frame, a plot."""
+
+    rows: list[Measured]
+    classification: bool
+    n_seeds: int
+
+    def __str__(self) -> str:
+        width = max(len(row.name) for row in self.rows) + 2
+        head = f"{'map':<{width}}{'size':>6}{'error':>16}{'kernel':>9}{'fit':>10}{'predict':>12}"
+        lines = [head + f"{'memory':>10}{'model':>10}"]
+        for row in self.rows:
+            spread = f" ({self._number(row.error_spread)})" if self.n_seeds > 1 else ""
+            lines.append(
+                f"{row.name:<{width}}{row.n_components:>6}{self._number(row.error) + spread:>16}"
+                f"{row.kernel_error:>9.3f}{row.fit_seconds:>8.2f} s"
+                f"{1e6 * row.predict_seconds:>6.1f} us/row{row.peak_bytes / 1e6:>7.1f} MB"
+                f"{row.model_bytes / 1e3:>7.0f} kB"
+            )
+        return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row per map and size."""
+        try:
+            import pandas as pd
+        except ImportError as missing:
+            raise ImportError("to_frame needs pandas, which is not installed.") from missing
+        return pd.DataFrame([vars(row) for row in self.rows])
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Error against time of training and against size of the model; returns the figure.
+
+        A line joins what no other map beats in both: the Pareto front.
+        """
+        figure, panels = new_figure(10.5, 4.4, 2)
+        unit = 100 if self.classification else 1
+        costs = (
+            ("training, seconds", [row.fit_seconds for row in self.rows]),
+            ("model, kB", [row.model_bytes / 1e3 for row in self.rows]),
+        )
+        errors = np.array([unit * row.error for row in self.rows])
+        names = list(dict.fromkeys(row.name for row in self.rows))
+        for axes, (label, cost) in zip(panels, costs, strict=True):
+            for name in names:
+                mine = [i for i, row in enumerate(self.rows) if row.name == name]
+                axes.plot(np.take(cost, mine), errors[mine], "o", markersize=6, label=name)
+            front = pareto_front(np.array(cost), errors)
+            axes.plot(np.take(cost, front), errors[front], color="0.5", linewidth=1, zorder=0)
+            axes.set_xscale("log", subs=[2, 5])
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter("{x:g}" if max(cost) < 30 * min(cost) else "")
+            axes.set_xlabel(label)
+            axes.set_ylabel("wrong labels, %" if self.classification else "RMSE / deviation of y")
+            axes.set_ylim(bottom=0)
+        panels[-1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+        return finish(figure, path)
+
+    def _number(self, error: float) -> str:
+        return f"{error:.2%}" if self.classification else f"{error:.4f}"
+
+
+def compare(
+    X: Any,
+    y: Any,
+    maps: Any,
+    n_components: int | Sequence[int] = (256, 1024),
+    seeds: int | Iterable[int] = 3,
+    *,
+    test_size: float = 0.25,
+    task: str = "auto",
+    random_state: Any = 0,
+) -> Comparison:
+    """Train a one-pass learner on each map at each size, and measure what it is worth.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), prepared as the maps need it
+    y : array-like of shape (n_samples,)
+    maps : a map, or a dict of maps by name
+    n_components : int or sequence of ints, default=(256, 1024)
+    seeds : int or sequence of ints, default=3
+        random_state of the maps; 0 to seeds - 1 for a number.
+    test_size : float, default=0.25
+        Share of the rows that the error is measured on.
+    task : {"auto", "classification", "regression"}, default="auto"
+    random_state : int, RandomState instance or None, default=0
+        Splits the rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.preprocessing import normalize
+    >>> from craftmaps import CraftMap, Polynomial, TensorSketch
+    >>> from craftmaps.diagnose import compare
+    >>> X, y = load_digits(return_X_y=True)
+    >>> maps = {"craft": CraftMap(Polynomial(5)), "sketch": TensorSketch(Polynomial(5))}
+    >>> found = compare(normalize(X), y, maps, n_components=128, seeds=2)
+    >>> [row.name for row in found.rows]
+    ['craft', 'sketch']
+    """
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    y = np.asarray(y)
+    classification = task == "classification" or (task == "auto" and not is_continuous(y))
+    split = train_test_split(X, y, test_size=test_size, random_state=random_state)
+    named = maps if isinstance(maps, dict) else {type(maps).__name__: maps}
+    sizes = [n_components] if isinstance(n_components, int) else list(n_components)
+    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    learner = OnePassClassifier if classification else OnePassRegressor
+    rows = []
+    for name, feature_map in named.items():
+        for size in sizes:
+            sized = clone(feature_map).set_params(n_components=size)
+            rows.append(_measured(name, sized, learner, split, numbers))
+    return Comparison(rows, classification, len(numbers))
+
+
+def pareto_front(cost: np.ndarray, error: np.ndarray) -> list[int]:
+    """Indices of the points that no other beats in both, by rising cost."""
+    front: list[int] = []
+    for i in np.lexsort((error, cost)):
+        if not front or error[i] < error[front[-1]]:
+            front.append(int(i))
+    return front
+
+
+def _measured(name: str, feature_map: Any, learner: Any, split: Any, seeds: list[int]) -> Measured:
+    X, X_test, y, y_test = split
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in seeds:
+            model = learner(clone(feature_map).set_params(random_state=seed))
+            start = time.perf_counter()
+            model.fit(X, y)
+            middle = time.perf_counter()
+            predicted = model.predict(X_test)
+            end = time.perf_counter()
+            kernel_error = gram_error(
+                model.feature_map_, X_test, "frobenius", seeds=None, n_rows=_GRAM_ROWS
+            )
+            found.append(
+                [
+                    _error(predicted, y_test, learner is OnePassClassifier),
+                    float(kernel_error),
+                    middle - start,
+                    (end - middle) / len(y_test),
+                ]
+            )
+        peak = _peak(clone(model), X, y)
+    needed = (model.feature_map_, model.coef_.astype(np.float32), model.intercept_)
+    error, kernel, fit, predict = np.mean(found, axis=0)
+    spread = float(np.std([line[0] for line in found], ddof=1)) if len(found) > 1 else float("nan")
+    size = model.feature_map_.n_components
+    return Measured(
+        name, size, error, spread, kernel, fit, predict, peak, float(len(pickle.dumps(needed)))
+    )
+
+
+def _peak(model: Any, X: Any, y: Any) -> float:
+    """Bytes that one more training allocates at most; apart, because tracing takes time."""
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        return float(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+def _error(predicted: np.ndarray, truth: np.ndarray, classification: bool) -> float:
+    if classification:
+        return float(np.mean(predicted != truth))
+    return float(np.sqrt(np.mean((predicted - truth) ** 2)) / (np.std(truth) or 1.0))

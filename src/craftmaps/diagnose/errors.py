@@ -1,0 +1,212 @@
+"""How far the inner products of features are from the kernel."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from craftmaps.diagnose.plots import finish, new_figure
+from craftmaps.maps.base import check_choice, generator
+
+METRICS = ("nrmse", "nrmse-range", "frobenius", "max", "spectral", "relative")
+_SHOWN = 4000  # entries in a plot
+
+
+@dataclass(frozen=True)
+class GramError:
+    """An error of a Gram matrix: its mean over seeds, with a confidence interval.
+
+    Attributes
+    ----------
+    metric : str
+    value : float
+        Mean over seeds.
+    low, high : float
+        Interval for that mean (Student's t), nan for a single seed.
+    values : ndarray
+        One error for each seed.
+    exact, approximate : ndarray
+        Some entries of the Gram matrix and their approximation by the last map, for `plot`.
+    """
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    values: np.ndarray
+    exact: np.ndarray
+    approximate: np.ndarray
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        if np.isnan(self.low):
+            return f"{self.metric} {self.value:.4g}"
+        return (
+            f"{self.metric} {self.value:.4g} ({self.low:.4g} to {self.high:.4g}, "
+            f"{len(self.values)} seeds)"
+        )
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Approximate against exact kernel values; returns the figure."""
+        figure, axes = new_figure(5.0, 4.6)
+        axes.plot(self.exact, self.approximate, ".", markersize=2, alpha=0.4)
+        ends = [self.exact.min(), self.exact.max()]
+        axes.plot(ends, ends, color="0.2", linewidth=1, label="no error")
+        axes.set_xlabel("kernel")
+        axes.set_ylabel("inner product of features")
+        axes.set_title(str(self), fontsize="medium")
+        axes.legend(frameon=False, loc="upper left")
+        return finish(figure, path)
+
+
+def gram_error(
+    feature_map: Any,
+    X: Any,
+    metric: str = "nrmse",
+    *,
+    kernel: Any = None,
+    n_rows: int = 1000,
+    seeds: int | Iterable[int] | None = 5,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+) -> GramError:
+    """The error of Z Z^T as an approximation of K, on a sample of the rows of X.
+
+    Parameters
+    ----------
+    feature_map : a map of this package, or any transformer together with `kernel`
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    metric : str, default="nrmse"
+        With the difference A = Z Z^T - K,
+
+        - "nrmse": root mean square of A over the mean of K (CRAFT Figure 5);
+        - "nrmse-range": root mean square of A over max K - min K;
+        - "frobenius": |A|_F / |K|_F;
+        - "max": the largest |A_ij|, as in bounds that hold for all pairs;
+        - "spectral": |A|_2 / |K|_2;
+        - "relative": the mean of |A_ij| / |K_ij| over entries that are not 0.
+    kernel : kernel, default=None
+        The exact kernel; None asks the map, which knows it as `kernel_` once it is fitted.
+    n_rows : int, default=1000
+        Size of the sample.
+    seeds : int, sequence of ints or None, default=5
+        Clones of the map are fitted with each of these as `random_state` (0 to seeds - 1 for a
+        number). None takes the fitted map as it is.
+    confidence : float, default=0.95
+        Of the interval over seeds.
+    random_state : int, RandomState instance, Generator or None, default=0
+        Draws the sample.
+
+    Returns
+    -------
+    GramError, of which `float()` is the mean
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import CraftMap, Polynomial, RandomMaclaurin
+    >>> from craftmaps.diagnose import gram_error
+    >>> X = np.random.default_rng(0).random((100, 20))
+    >>> X /= np.linalg.norm(X, axis=1, keepdims=True)
+    >>> plain = gram_error(RandomMaclaurin(Polynomial(7), 512), X, "frobenius")
+    >>> compact = gram_error(CraftMap(Polynomial(7), 512), X, "frobenius")
+    >>> bool(compact.high < plain.low)
+    True
+    """
+    check_choice("metric", metric, METRICS)
+    X = check_array(X, accept_sparse="csr", dtype=np.float64)
+    rows = sample_rows(X, n_rows, random_state)
+    found = []
+    for fitted in fitted_maps(feature_map, X, seeds):
+        K = exact_gram(fitted, rows, kernel)
+        Z = dense(fitted.transform(rows))
+        approximate = Z @ Z.T
+        found.append(measure(approximate, K, metric))
+    low, high = interval(found, confidence)
+    some = generator(random_state).choice(K.size, min(K.size, _SHOWN), replace=False)
+    return GramError(
+        metric,
+        float(np.mean(found)),
+        low,
+        high,
+        np.array(found),
+        K.ravel()[some],
+        approximate.ravel()[some],
+    )
+
+
+def measure(approximate: np.ndarray, exact: np.ndarray, metric: str) -> float:
+    """The error of one matrix, as `gram_error` defines it."""
+    A = approximate - exact
+    rmse = float(np.sqrt(np.mean(A**2)))
+    if metric == "nrmse":
+        return _over(rmse, abs(float(exact.mean())))
+    if metric == "nrmse-range":
+        return _over(rmse, float(np.ptp(exact)))
+    if metric == "frobenius":
+        return _over(rmse, float(np.sqrt(np.mean(exact**2))))
+    if metric == "max":
+        return float(np.abs(A).max())
+    if metric == "spectral":
+        return _over(float(np.linalg.norm(A, 2)), float(np.linalg.norm(exact, 2)))
+    known = exact != 0
+    return float(np.mean(np.abs(A[known] / exact[known]))) if known.any() else 0.0
+
+
+def interval(values: Iterable[float], confidence: float) -> tuple[float, float]:
+    """Student's interval for the mean of independent values; nan for a single one."""
+    values = np.asarray(list(values), dtype=float)
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    half = stats.t.ppf((1 + confidence) / 2, len(values) - 1)
+    half *= values.std(ddof=1) / np.sqrt(len(values))
+    return float(values.mean() - half), float(values.mean() + half)
+
+
+def sample_rows(X: Any, n_rows: int, random_state: Any) -> Any:
+    """A random subset of the rows, in their order."""
+    if X.shape[0] <= n_rows:
+        return X
+    chosen = generator(random_state).choice(X.shape[0], n_rows, replace=False)
+    return X[np.sort(chosen)]
+
+
+def fitted_maps(feature_map: Any, X: Any, seeds: int | Iterable[int] | None) -> Iterable[Any]:
+    """The map as it is, or one clone of it for each seed, fitted to X."""
+    if seeds is None:
+        yield feature_map
+        return
+    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+        fitted = clone(feature_map)
+        if "random_state" in fitted.get_params(deep=False):
+            fitted.set_params(random_state=seed)
+        yield fitted.fit(X)
+
+
+def exact_gram(feature_map: Any, X: Any, kernel: Any = None) -> np.ndarray:
+    """The Gram matrix that a fitted map approximates, in float64."""
+    kernel = getattr(feature_map, "kernel_", None) if kernel is None else kernel
+    if kernel is None or isinstance(kernel, str):
+        raise ValueError(
+            f"{type(feature_map).__name__} does not tell which kernel it approximates; give it as "
+            f"kernel=, for instance kernel=Gaussian(gamma=0.5)."
+        )
+    return np.asarray(kernel(X), dtype=np.float64)
+
+
+def dense(Z: Any) -> np.ndarray:
+    """Features as a float64 array."""
+    return np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=np.float64)
+
+
+def _over(error: float, scale: float) -> float:
+    if scale > 0:
+        return error / scale
+    return 0.0 if error == 0 else float("inf")

@@ -1,0 +1,23 @@
+"""Figures: made without a window, returned to the caller, saved where a path is given."""
+
+from pathlib import Path
+from typing import Any
+
+
+def new_figure(width: float = 6.4, height: float = 4.2, n_axes: int = 1) -> tuple[Any, Any]:
+    """A figure and its axes, beside each other; matplotlib is imported here and nowhere else."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise ImportError(
+            "plots need matplotlib, which is not installed: pip install 'craftmaps[plots]'."
+        ) from missing
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(1, n_axes)
+
+
+def finish(figure: Any, path: str | Path | None) -> Any:
+    """Save the figure if a path is given, and return it."""
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
