@@ -87,9 +87,7 @@ def test_scree_has_the_eigenvalues_of_both_matrices():
     found = scree({"small": feature_map}, X)
     Z = feature_map.fit_transform(X)
     assert found.exact == pytest.approx(np.linalg.eigvalsh(KERNEL(X))[::-1], abs=1e-10)
-    assert found.approximate["small"] == pytest.approx(
-        np.linalg.eigvalsh(Z @ Z.T)[::-1], abs=1e-10
-    )
+    assert found.approximate["small"] == pytest.approx(np.linalg.eigvalsh(Z @ Z.T)[::-1], abs=1e-10)
     assert not found.approximate["small"][12:].any()
     with pytest.raises(ValueError, match="maps is empty"):
         scree({}, X)

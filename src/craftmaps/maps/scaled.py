@@ -65,12 +65,6 @@ class ScaledMap(FeatureMap):
         return self.feature_map.random_state
 
     def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
-        check_choice("columns", self.columns, COLUMNS)
-        if sparse.issparse(X) and self.columns in ("centre", "standard", "range"):
-            raise ValueError(
-                f"columns={self.columns!r} would fill the zeros of sparse rows; use 'deviation', "
-                f"'maximum' or 'none'."
-            )
         self.factor_, self.offset_ = _factor_and_offset(self.columns, X)
         self.feature_map_ = clone(self.feature_map).fit(self._scaled(X, X.dtype), y)
         self._n_features_out = int(self.feature_map_._n_features_out)
@@ -82,12 +76,7 @@ class ScaledMap(FeatureMap):
         self.feature_map_.transform_into(self._scaled(X, out.dtype), out)
 
     def _scaled(self, X: Any, dtype: np.dtype) -> Any:
-        """Scaled in float64, because columns may be large beside their deviations."""
-        if self.factor_ is not None:
-            X = X.multiply(self.factor_).tocsr() if sparse.issparse(X) else X * self.factor_
-        if self.offset_ is not None:
-            X = X + self.offset_
-        return (normalize(X) if self.unit_norm else X).astype(dtype, copy=False)
+        return _applied(X, self.factor_, self.offset_, self.unit_norm).astype(dtype, copy=False)
 
     def is_sound(self) -> bool:
         sizes = [array.shape for array in (self.factor_, self.offset_) if array is not None]
@@ -105,8 +94,28 @@ class ScaledMap(FeatureMap):
         return np.asarray(self.feature_map_.penalty())
 
 
+def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:
+    """Rows scaled by what they themselves teach, see `ScaledMap`."""
+    return _applied(X, *_factor_and_offset(columns, X), unit_norm)
+
+
+def _applied(X: Any, factor: np.ndarray | None, offset: np.ndarray | None, unit_norm: bool) -> Any:
+    """In float64, because columns may be large beside their deviations."""
+    if factor is not None:
+        X = X.multiply(factor).tocsr() if sparse.issparse(X) else X * factor
+    if offset is not None:
+        X = X + offset
+    return normalize(X) if unit_norm else X
+
+
 def _factor_and_offset(columns: str, X: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     """a and b of each column; a constant column is not divided by its deviation of 0."""
+    check_choice("columns", columns, COLUMNS)
+    if sparse.issparse(X) and columns in ("centre", "standard", "range"):
+        raise ValueError(
+            f"columns={columns!r} would fill the zeros of sparse rows; use 'deviation', 'maximum' "
+            f"or 'none'."
+        )
     if columns == "none":
         return None, None
     X = X.astype(np.float64)
