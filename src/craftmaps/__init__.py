@@ -1,11 +1,12 @@
 """Kernel machines at the price of linear ones: compact random feature maps for scikit-learn."""
 
+# ruff: noqa: F403, F405 (the names are listed once, in craftmaps.public, for type checkers)
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from craftmaps.public import *  # noqa: F403
+    from craftmaps.public import *
 
 __version__ = version("craftmaps")
 

@@ -87,6 +87,5 @@ def _line(row: Any, classification: bool, best: bool) -> str:
         f"{row.peak_bytes / 1e6:.1f} MB",
         f"{row.model_bytes / 1e3:,.0f} kB",
     )
-    return (
-        f"<tr{' class="best"' if best else ''}>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>"
-    )
+    start = '<tr class="best">' if best else "<tr>"
+    return start + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

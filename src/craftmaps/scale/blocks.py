@@ -31,8 +31,8 @@ _SUFFIXES = {
 class Files(Protocol):
     """What a format offers: pieces of one of its files from some row on.
 
-    There are `n_files` of them, the first of `paths`, which may name others beside them. `names` are
-    those of the columns of X, None for formats without names.
+    There are `n_files` of them, the first of `paths`, which may name others beside them. `names`
+    are those of the columns of X, None for formats without names.
     """
 
     paths: list[str]
