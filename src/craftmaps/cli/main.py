@@ -24,7 +24,7 @@ def craftmaps() -> None:
 
     \b
     Example:
-      craftmaps demo --json
+      craftmaps fit train.csv --target class -o model.craft
     """
 
 
