@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint format benchmarks clean
 
 demo: .venv/demo.stamp  ## kernel classifiers on the digits: error, time, size, a plot
-	$(BIN)/python -m craftmaps.cli.demo
+	$(BIN)/craftmaps demo
 
 test: .venv/dev.stamp  ## all tests, on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup -q $(ARGS)

@@ -28,6 +28,7 @@ from craftmaps import (
     OnePassRegressor,
     Polynomial,
     RandomMaclaurin,
+    ScaledMap,
     TensorSketch,
     array_file,
     packing,
@@ -68,6 +69,7 @@ MORE_MAPS = {
     "nystroem-given": Nystroem(Gaussian(), landmarks=X[:7]),
     "composed": CompositionalMap(Composed(Polynomial(2), Gaussian()), 30, random_state=0),
     "series": RandomMaclaurin(DotProduct.from_function(np.cosh), 30, random_state=0),
+    "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
     "generator": TensorSketch(n_components=16, random_state=np.random.default_rng(0)),
 }
 

@@ -26,6 +26,7 @@ from craftmaps import (
     OnePassRegressor,
     Polynomial,
     RandomMaclaurin,
+    ScaledMap,
     TensorSketch,
     VovkInfinite,
     VovkReal,
@@ -117,6 +118,10 @@ MAPS = {
     ),
     "fourier-one": FourierFeatures(Gaussian(0.5), 1, random_state=0),
     "fourier-matern": FourierFeatures(Matern(), 300, sampling="structured", random_state=0),
+    "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
+    "scaled-range": ScaledMap(
+        FourierFeatures(n_components=20, random_state=0), columns="range", unit_norm=False
+    ),
     "sketch-large": TensorSketch(Polynomial(4), 1000, random_state=0),
     "sketch-prime": TensorSketch(Polynomial(2), 1009, random_state=0),
 }

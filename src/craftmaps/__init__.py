@@ -1,30 +1,12 @@
 """Kernel machines at the price of linear ones: compact random feature maps for scikit-learn."""
 
+# ruff: noqa: F403, F405 (the names are listed once, in craftmaps.public, for type checkers)
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from craftmaps.deploy import export_onnx
-from craftmaps.kernels import (
-    Cauchy,
-    Composed,
-    DotProduct,
-    Exponential,
-    Gaussian,
-    Laplacian,
-    Matern,
-    Polynomial,
-    VovkInfinite,
-    VovkReal,
-)
-from craftmaps.learn import NormalEquations, OnePassClassifier, OnePassRegressor
-from craftmaps.maps import (
-    CompositionalMap,
-    CraftMap,
-    FourierFeatures,
-    Nystroem,
-    RandomMaclaurin,
-    TensorSketch,
-)
-from craftmaps.model_file import load
+if TYPE_CHECKING:
+    from craftmaps.public import *
 
 __version__ = version("craftmaps")
 
@@ -45,9 +27,26 @@ __all__ = [
     "OnePassRegressor",
     "Polynomial",
     "RandomMaclaurin",
+    "ScaledMap",
     "TensorSketch",
     "VovkInfinite",
     "VovkReal",
     "export_onnx",
     "load",
 ]
+
+_ROOMS = ("deploy", "diagnose", "kernels", "learn", "maps", "scale")
+
+
+def __getattr__(name: str) -> Any:
+    """Names and sub-packages when they are first used, so that the command line starts at once."""
+    if name in __all__:
+        found = globals()[name] = getattr(import_module("craftmaps.public"), name)
+        return found
+    if name in _ROOMS:
+        return import_module(f"craftmaps.{name}")
+    raise AttributeError(f"module 'craftmaps' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__, *_ROOMS]

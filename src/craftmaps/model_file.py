@@ -13,6 +13,7 @@ MODELS = (
     "FourierFeatures",
     "Nystroem",
     "CompositionalMap",
+    "ScaledMap",
     "OnePassClassifier",
     "OnePassRegressor",
 )

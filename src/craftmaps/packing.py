@@ -34,6 +34,7 @@ _MODULES = {
         "maps.frequencies": "MatrixFrequencies RotatedFrequencies",
         "maps.nystroem": "Nystroem",
         "maps.compositional": "CompositionalMap",
+        "maps.scaled": "ScaledMap",
         "learn.classifier": "OnePassClassifier",
         "learn.regressor": "OnePassRegressor _as_floats",
         "learn.codes": "OneVsRest CodeMatrix",

@@ -17,6 +17,7 @@ from craftmaps.maps import (
     FourierFeatures,
     Nystroem,
     RandomMaclaurin,
+    ScaledMap,
     TensorSketch,
 )
 
@@ -127,6 +128,20 @@ def _compositional(g: Graph, x: str, fitted: CompositionalMap) -> str:
     return g.concat(columns, axis=1)
 
 
+def _scaled(g: Graph, x: str, fitted: ScaledMap) -> str:
+    """Scaled in float64, as the map does."""
+    scaled = g.cast(x, TensorProto.DOUBLE)
+    if fitted.factor_ is not None:
+        scaled = g.add("Mul", scaled, fitted.factor_)
+    if fitted.offset_ is not None:
+        scaled = g.add("Add", scaled, fitted.offset_)
+    if fitted.unit_norm:
+        square = g.add("ReduceSum", g.add("Mul", scaled, scaled), np.array([1]), keepdims=1)
+        length = g.add("Max", g.add("Sqrt", square), np.array(1e-300))  # rows of 0 stay so
+        scaled = g.add("Div", scaled, length)
+    return features(g, g.cast(scaled, TensorProto.FLOAT), fitted.feature_map_)
+
+
 _WRITERS: dict[type, Any] = {
     RandomMaclaurin: _random_maclaurin,
     TensorSketch: _tensor_sketch,
@@ -134,5 +149,6 @@ _WRITERS: dict[type, Any] = {
     FourierFeatures: _fourier,
     Nystroem: _nystroem,
     CompositionalMap: _compositional,
+    ScaledMap: _scaled,
 }
 MAPS = tuple(_WRITERS)

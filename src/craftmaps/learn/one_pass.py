@@ -49,7 +49,10 @@ def fit_blocks(
     if checkpoint is not None:
         kept = Checkpoint(checkpoint, every, estimator, blocks, options)
         position = kept.restore()
-    with Progress(None, progress) as line, closing(positioned(blocks, position)) as remaining:
+    total = getattr(blocks, "n_rows", None)
+    if total is not None and position is not None:
+        total -= estimator.n_samples_seen_
+    with Progress(total, progress) as line, closing(positioned(blocks, position)) as remaining:
         for position, block in remaining:
             estimator._add(*block, line, **options)
             if kept is not None:

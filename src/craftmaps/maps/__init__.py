@@ -5,6 +5,7 @@ from craftmaps.maps.craft import CraftMap
 from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.maclaurin import RandomMaclaurin
 from craftmaps.maps.nystroem import Nystroem
+from craftmaps.maps.scaled import ScaledMap
 from craftmaps.maps.tensor_sketch import TensorSketch
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "FourierFeatures",
     "Nystroem",
     "RandomMaclaurin",
+    "ScaledMap",
     "TensorSketch",
 ]

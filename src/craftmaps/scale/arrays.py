@@ -22,6 +22,8 @@ class NpyFiles:
     column or a list of them.
     """
 
+    names: list[str] | None = None
+
     def __init__(
         self,
         paths: list[str],
@@ -64,6 +66,8 @@ class NpzFiles:
 
     `target` is None, the name of an array, an index of a column or a list of indices.
     """
+
+    names: list[str] | None = None
 
     def __init__(
         self,

@@ -31,11 +31,15 @@ _SUFFIXES = {
 class Files(Protocol):
     """What a format offers: pieces of one of its files from some row on.
 
-    There are `n_files` of them, the first of `paths`, which may name others beside them.
+    There are `n_files` of them, the first of `paths`, which may name others beside them. `names`
+    are those of the columns of X, None for formats without names.
     """
 
     paths: list[str]
     n_files: int
+
+    @property
+    def names(self) -> list[str] | None: ...
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]: ...
 
@@ -47,13 +51,21 @@ class Blocks:
     ----------
     skipped_rows : int
         Rows that were left out by on_bad_rows="skip", in the last iteration until now.
+    n_rows : int or None
+        How many rows there are, for the time left that a fit shows; set it if you know.
     """
 
     def __init__(self, files: Files, block_rows: int, options: dict[str, Any]) -> None:
         self.skipped_rows = 0
+        self.n_rows: int | None = None
         self._files = files
         self._block_rows = block_rows
         self._options = options
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns of X, None where the files have none."""
+        return self._files.names
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         with closing(self.from_position()) as blocks:
@@ -199,6 +211,11 @@ def read(
         "layout": repr((kind, header, delimiter, n_columns, zero_based)),
     }
     return Blocks(files, block_rows, options)
+
+
+def format_of(path: Any) -> str:
+    """The format of the files that a path, pattern, folder or list of them stands for."""
+    return _format_of(_expanded(path, known_only=True))
 
 
 def _expanded(path: Any, known_only: bool) -> list[str]:

@@ -52,6 +52,14 @@ class CsvFiles:
         self._delimiter = delimiter or ("\t" if ".tsv" in paths[0].lower() else ",")
         self._label_type = self._guessed_label_type()
 
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns of X, None without a header."""
+        if not self._header:
+            return None
+        layout = self._layout(self.paths[0])
+        return [layout.names[place] for place in layout.features]
+
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
         """Pieces of a file, from a line on."""
         from pyarrow import ArrowInvalid

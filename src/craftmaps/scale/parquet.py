@@ -39,6 +39,7 @@ class ParquetFiles:
         targets, features = tables.choose(names, target, columns, paths[0])
         self._targets = [names[place] for place in targets]
         self._features = [names[place] for place in features]
+        self.names: list[str] | None = self._features
         self._several = isinstance(target, list | tuple)
         kinds = [_number_type(whole.schema.field(name), paths[0]) for name in self._features]
         if self._several:

@@ -18,6 +18,8 @@ class SvmlightFiles:
     Indices ascend in a line. qid and comments are passed over.
     """
 
+    names: list[str] | None = None
+
     def __init__(
         self,
         paths: list[str],

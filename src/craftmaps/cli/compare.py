@@ -1,0 +1,103 @@
+"""`craftmaps compare`: maps side by side on one's own data."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from craftmaps.cli import options
+
+
+@click.command()
+@options.data
+@options.target
+@options.kernel
+@click.option("--components", default="128,512", show_default=True, help="Sizes to compare.")
+@click.option("--seeds", default=3, show_default=True, type=click.IntRange(1))
+@click.option("--rows", "n_rows", default=10_000, show_default=True, help="To draw of all.")
+@click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
+@options.scaling
+@options.reading
+@click.option("--html", type=click.Path(), help="Write a page with the table and a plot, too.")
+@options.as_json
+def compare(
+    data: tuple[str, ...], target: str | None, html: str | None, as_json: bool, **given: Any
+) -> None:
+    """Measure error, time, memory and size of every map on a sample of rows.
+
+    Without --kernel, maps of a polynomial and of a Gaussian kernel are compared. Rows have columns
+    of mean 0 and deviation 1, and length 1, unless --scale and --unit-norm say otherwise.
+
+    \b
+    Example:
+      craftmaps compare train.csv --target class --html report.html
+    """
+    sizes = _sizes(given["components"])
+    from craftmaps.cli.rows import open_rows, survey
+    from craftmaps.diagnose import compare as measure
+
+    reading = {name: given[name] for name in ("format", "columns", "no_header", "skip_bad_rows")}
+    rows = open_rows(data, target, **reading)
+    seen = survey(rows, given["n_rows"], given["classify"])
+    X = _scaled(seen.X, given["scale"], given["unit_norm"])
+    kernel = {name: given[name] for name in ("kernel", "degree", "gamma", "coef0")}
+    task = "regression" if seen.classes is None else "classification"
+    found = measure(X, seen.y, _maps(**kernel), sizes, given["seeds"], task=task)
+    if html is not None:
+        from craftmaps.cli.page import write_page
+
+        write_page(html, found, data, len(seen.y), seen.n_rows)
+    if as_json:
+        facts = {"rows": len(seen.y), "task": task, "seeds": given["seeds"], "html": html}
+        options.report(facts | {"maps": [_plain(asdict(row)) for row in found.rows]}, True)
+        return
+    click.echo(str(found))
+    if html is not None:
+        click.echo(f"\nThe report is in {html}.")
+
+
+def _maps(kernel: str | None, **parameters: Any) -> dict[str, Any]:
+    """One of each map that takes the kernel; all have few parameters to choose by default."""
+    from craftmaps import CraftMap, FourierFeatures, Nystroem, RandomMaclaurin, TensorSketch
+    from craftmaps.cli.choice import kernel_of
+    from craftmaps.kernels import DotProductKernel, Polynomial
+
+    kernels = [kernel_of(kernel, **parameters)]
+    if kernel is None:
+        kernels.append(kernel_of("rbf"))
+    maps: dict[str, Any] = {}
+    for one in kernels:
+        name = type(one).__name__.lower()
+        if isinstance(one, DotProductKernel):
+            maps |= {"CraftMap": CraftMap(one), "RandomMaclaurin": RandomMaclaurin(one)}
+            if isinstance(one, Polynomial):
+                maps["TensorSketch"] = TensorSketch(one)
+        else:
+            maps["FourierFeatures"] = FourierFeatures(one)
+        maps[f"Nystroem, {name}"] = Nystroem(one, landmarks="rpcholesky")
+    return maps
+
+
+def _scaled(X: Any, scale: str | None, unit_norm: bool | None) -> Any:
+    """The rows as the maps are to see them."""
+    from craftmaps.maps.scaled import scaled_rows
+
+    default = "deviation" if hasattr(X, "tocsr") else "standard"
+    return scaled_rows(X, scale or default, unit_norm is not False)
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        sizes = [int(size) for size in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 1:
+        raise click.UsageError(f"--components must be sizes such as 128,512, got {text!r}.")
+    return sizes
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """NumPy's numbers as those of Python, and no NaN, which JSON does not know."""
+    plain = {name: value if isinstance(value, str) else float(value) for name, value in row.items()}
+    plain["n_components"] = int(row["n_components"])
+    return {name: None if value != value else value for name, value in plain.items()}

@@ -1,0 +1,168 @@
+"""`craftmaps fit`: files in, a model file out."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from craftmaps.cli import options
+
+_SAMPLE = 4096  # rows that scaling, map and training error are taken from
+_SEARCH = 26_000  # rows for a search
+
+
+class Stopped(Exception):
+    """By Ctrl-C; the text says how to go on."""
+
+
+@click.command()
+@options.data
+@options.target
+@options.kernel
+@click.option("--map", "map_name", type=click.Choice(options.MAPS), help="Default: by the kernel.")
+@click.option("--auto", is_flag=True, help="Search for scaling, kernel, map and alpha.")
+@click.option("--components", type=click.IntRange(1), help="Number of features; default: 1024.")
+@click.option("--budget", help="For --auto instead of --components: 60s, 5min, 200MB, 1ms/row.")
+@click.option("--alpha", type=float, help="Penalty; default: by generalised cross-validation.")
+@click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
+@options.scaling
+@click.option("--checkpoint", type=click.Path(), metavar="FOLDER", help="From which to go on.")
+@click.option("--every", default=60.0, show_default=True, help="Seconds between checkpoints.")
+@click.option("--seed", default=0, show_default=True)
+@options.reading
+@options.output("The model file.")
+@options.as_json
+def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None:
+    """Learn a model from files of any size.
+
+    DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. They are read twice:
+    once to count rows and classes and to draw a sample for the map, once to learn.
+
+    \b
+    Example:
+      craftmaps fit train.csv --target class --kernel poly --degree 3 -o model.craft
+    """
+    _check(output, **given)
+    start = time.perf_counter()
+    try:
+        facts = _fit(data, output, **given)
+    except KeyboardInterrupt:
+        raise Stopped(_way_on(given["checkpoint"])) from None
+    facts |= {"seconds": time.perf_counter() - start, "peak_memory_MB": _peak_memory()}
+    options.report(facts | {"output": output, "bytes": Path(output).stat().st_size}, as_json)
+
+
+def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
+    """Complain about options that do not go together, before anything is read."""
+    chosen = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
+    for name in chosen:
+        if auto and given[name] is not None:
+            option = name.removesuffix("_name").replace("_", "-")
+            raise click.UsageError(f"--auto chooses what --{option} gives: leave one of them out.")
+    if budget is not None and not auto:
+        raise click.UsageError("--budget is for a search: add --auto, or give --components.")
+    if budget is not None and given["components"] is not None:
+        raise click.UsageError("--budget and --components both give the size: leave one out.")
+    if budget is not None and given["checkpoint"] is not None:
+        raise click.UsageError(
+            "--budget depends on the speed of the moment, so a checkpoint might not fit the next "
+            "search; give --components."
+        )
+    if not Path(output).absolute().parent.is_dir():
+        raise click.UsageError(f"there is no folder {Path(output).parent} to write to.")
+
+
+def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:
+    import numpy as np
+    from sklearn.frozen import FrozenEstimator
+
+    from craftmaps import OnePassClassifier, OnePassRegressor
+    from craftmaps.cli.rows import open_rows, survey
+
+    reading = {name: given[name] for name in ("format", "columns", "no_header", "skip_bad_rows")}
+    rows = open_rows(data, given["target"], **reading)
+    seen = survey(rows, _SEARCH if given["auto"] else _SAMPLE, given["classify"], given["seed"])
+    rows.n_rows = seen.n_rows
+    feature_map, alpha, facts = _chosen(seen, **given)
+    frozen = FrozenEstimator(feature_map.fit(seen.X, seen.y))
+    keeping = {"checkpoint": given["checkpoint"], "every": given["every"]}
+    learner: Any
+    if seen.classes is None:
+        learner = OnePassRegressor(frozen, alpha=alpha).fit_blocks(rows, **keeping)
+    else:
+        learner = OnePassClassifier(frozen, alpha=alpha)
+        learner.fit_blocks(rows, seen.classes, **keeping)
+    facts |= _errors(learner, seen)
+    if rows.names is not None:
+        learner.feature_names_in_ = np.array(rows.names, dtype=object)
+    learner.save(output)
+    return facts
+
+
+def _chosen(seen: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """The map, unfitted, alpha, and facts about both."""
+    from craftmaps.cli import choice
+
+    advice = None
+    if given["auto"]:
+        budget = given["budget"] or given["components"] or 1024
+        feature_map, alpha, advice = choice.searched(seen, budget, given["seed"])
+    else:
+        options = {name: given[name] for name in ("degree", "gamma", "coef0")}
+        kernel = choice.kernel_of(given["kernel"], **options)
+        size = given["components"] or 1024
+        inner = choice.named_map(kernel, given["map_name"], size, seen, given["seed"])
+        feature_map = choice.scaled(inner, given["scale"], given["unit_norm"], seen.X)
+        alpha = "gcv"
+    facts = {
+        "rows": seen.n_rows,
+        "columns": seen.X.shape[1],
+        "task": "regression" if seen.classes is None else "classification",
+        "classes": None if seen.classes is None else len(seen.classes),
+        "map": " ".join(repr(feature_map).split()),
+        "expected_error": None if advice is None else advice.best.error,
+    }
+    return feature_map, alpha if given["alpha"] is None else given["alpha"], facts
+
+
+def _errors(learner: Any, seen: Any) -> dict[str, Any]:
+    """On the sample and, from the sums of the pass, on rows left out."""
+    import numpy as np
+
+    from craftmaps.learn.one_pass import left_out_predictions, stream_of
+
+    predicted = learner.predict(seen.X)
+    facts: dict[str, Any] = {"alpha": float(learner.alpha_)}
+    if seen.classes is None:
+        facts["training_rmse"] = float(np.sqrt(np.mean((predicted - seen.y) ** 2)))
+    else:
+        sample = stream_of(learner).sample
+        scores = learner._code.scores(left_out_predictions(learner))
+        facts["training_error"] = float(np.mean(predicted != seen.y))
+        facts["leave_one_out_error"] = float(np.mean(scores.argmax(axis=1) != sample.labels))
+    if learner.scores_ is not None:
+        best = learner.scores_[np.flatnonzero(learner.alphas_ == learner.alpha_)]
+        name = "gcv_rmse" if seen.classes is None else "gcv_rmse_of_codes"
+        facts[name] = float(np.sqrt(best.mean()))
+    return facts
+
+
+def _way_on(checkpoint: str | None) -> str:
+    if checkpoint is None:
+        return "stopped; nothing was written. With --checkpoint FOLDER a fit can be resumed."
+    if not list(Path(checkpoint).glob("checkpoint-*.craft")):
+        return "stopped before the first checkpoint; run the same command again."
+    return f"stopped; the checkpoint in {checkpoint} is kept: run the same command again to resume."
+
+
+def _peak_memory() -> float | None:
+    """In MB, where the system tells it."""
+    import sys
+
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3

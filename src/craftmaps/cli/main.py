@@ -1,0 +1,85 @@
+"""The command `craftmaps`: its sub-commands, and what becomes of errors."""
+
+import os
+import sys
+import warnings
+from typing import Any, TextIO
+
+import click
+
+from craftmaps.cli.bench import bench
+from craftmaps.cli.compare import compare
+from craftmaps.cli.demo import demo
+from craftmaps.cli.evaluate import evaluate
+from craftmaps.cli.export import export
+from craftmaps.cli.fit import Stopped, fit
+from craftmaps.cli.info import info
+from craftmaps.cli.predict import predict
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="craftmaps", message="craftmaps %(version)s")
+def craftmaps() -> None:
+    """Kernel machines at the price of linear ones, for files of any size.
+
+    \b
+    Example:
+      craftmaps fit train.csv --target class -o model.craft
+    """
+
+
+for command in (fit, predict, evaluate, compare, info, export, bench, demo):
+    craftmaps.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; exit code 2 is a user's mistake, 130 an interruption."""
+    warnings.showwarning = _show_warning
+    try:
+        sys.exit(_exit_code())
+    except BrokenPipeError:  # whoever read the output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def _exit_code() -> int:
+    try:
+        result = craftmaps.main(prog_name="craftmaps", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        return _complain(error.format_message(), 2)
+    except Stopped as error:
+        return _complain(str(error), 130)
+    except (click.Abort, KeyboardInterrupt):
+        return _complain("stopped; nothing was written.", 130)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        told = error.strerror or str(error)
+        return _complain(f"{told}: {error.filename}" if error.filename else told, 2)
+    except (ValueError, ImportError, MemoryError) as error:
+        return _complain(str(error) or "there is not enough memory.", 2)
+
+
+def _complain(message: str, code: int) -> int:
+    click.echo(f"craftmaps: {' '.join(message.split())}", err=True)
+    return code
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> Any:
+    click.echo(f"craftmaps: warning: {' '.join(str(message).split())}", err=True)
+
+
+if __name__ == "__main__":
+    main()

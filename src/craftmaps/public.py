@@ -1,0 +1,51 @@
+"""The public names, imported when one of them is first asked for."""
+
+from craftmaps.deploy import export_onnx
+from craftmaps.kernels import (
+    Cauchy,
+    Composed,
+    DotProduct,
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    Polynomial,
+    VovkInfinite,
+    VovkReal,
+)
+from craftmaps.learn import NormalEquations, OnePassClassifier, OnePassRegressor
+from craftmaps.maps import (
+    CompositionalMap,
+    CraftMap,
+    FourierFeatures,
+    Nystroem,
+    RandomMaclaurin,
+    ScaledMap,
+    TensorSketch,
+)
+from craftmaps.model_file import load
+
+__all__ = [
+    "Cauchy",
+    "Composed",
+    "CompositionalMap",
+    "CraftMap",
+    "DotProduct",
+    "Exponential",
+    "FourierFeatures",
+    "Gaussian",
+    "Laplacian",
+    "Matern",
+    "NormalEquations",
+    "Nystroem",
+    "OnePassClassifier",
+    "OnePassRegressor",
+    "Polynomial",
+    "RandomMaclaurin",
+    "ScaledMap",
+    "TensorSketch",
+    "VovkInfinite",
+    "VovkReal",
+    "export_onnx",
+    "load",
+]
