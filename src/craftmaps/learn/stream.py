@@ -160,6 +160,8 @@ class FeatureStream:
         self.__dict__.update(state)
         for name in _BUFFERS:
             used = getattr(self, name)
+            if name == "_y" and not len(used):
+                continue  # its type is that of the next rows
             whole = np.empty((capacity, *used.shape[1:]), used.dtype)
             whole[: len(used)] = used
             setattr(self, name, whole)
