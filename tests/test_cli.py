@@ -18,6 +18,7 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 
 import craftmaps
+from craftmaps import array_file
 
 COMMANDS = ("fit", "predict", "evaluate", "compare", "info", "export", "bench", "demo")
 ROOT = Path(__file__).parent.parent
@@ -186,7 +187,7 @@ def test_an_interrupted_fit_is_resumed(tmp_path):
     assert "Traceback" not in err
     assert not (tmp_path / "model.craft").exists()
     kept = max((tmp_path / "kept").glob("checkpoint-*.craft"))
-    n_kept = craftmaps.array_file.read(kept, "checkpoint")[0]["n_rows"]
+    n_kept = array_file.read(kept, "checkpoint")[0]["n_rows"]
     assert 0 < n_kept < 60_000
 
     run(f"craftmaps {line}", tmp_path)

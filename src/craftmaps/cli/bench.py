@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -46,7 +47,8 @@ def _measured(rows: int, columns: int, components: int, repeats: int) -> dict[st
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, columns)).astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    kernel, seeded = Polynomial(3), {"n_components": components, "random_state": 0}
+    kernel = Polynomial(3)
+    seeded: dict[str, Any] = {"n_components": components, "random_state": 0}
     sketch = PolynomialCountSketch(degree=3, coef0=1, **seeded)
     pairs = {
         "CraftMap": (CraftMap(kernel, **seeded), sketch),
@@ -58,8 +60,8 @@ def _measured(rows: int, columns: int, components: int, repeats: int) -> dict[st
     }
     fitted = {one.fit(X) for pair in pairs.values() for one in pair}
     Z = np.asfortranarray(next(iter(pairs.values()))[0].transform(X).T)
-    work: dict[Any, Callable[[], Any]] = {one: lambda one=one: one.transform(X) for one in fitted}
-    work["update"] = lambda: blas.ssyrk(1.0, Z)
+    work: dict[Any, Callable[[], Any]] = {one: partial(one.transform, X) for one in fitted}
+    work["update"] = partial(blas.ssyrk, 1.0, Z)
     seconds = _alternating(work, repeats)
     maps = [
         {

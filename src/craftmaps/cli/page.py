@@ -34,7 +34,8 @@ _PAGE = """<!doctype html>
 <body>
 <h1>Feature maps compared</h1>
 <p>{data}: {sample:,} of {n_rows:,} rows, {seeds}. A quarter of the rows was left out to
-measure the error ({error}). Best: <strong>{best}</strong>.</p>
+measure the error ({error}). The least error has, in the smallest model,
+<strong>{best}</strong>.</p>
 <div class="wide"><table>
 <thead><tr>{head}</tr></thead>
 <tbody>
@@ -54,7 +55,7 @@ def write_page(path: str, found: Any, data: Sequence[str], sample: int, n_rows: 
     """Write the table and the Pareto plot of a comparison, whole or not at all."""
     image = io.BytesIO()
     found.plot().savefig(image, dpi=150, format="png")
-    best = min(found.rows, key=lambda row: row.error)
+    best = min(found.rows, key=lambda row: (row.error, row.model_bytes))
     text = _PAGE.format(
         style=_STYLE,
         data=escape(", ".join(data)),

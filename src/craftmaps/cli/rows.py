@@ -84,7 +84,7 @@ def survey(rows: blocks.Blocks, size: int, classify: bool | None = None, seed: i
         kept, keys = _smallest(size, kept, keys, X, y, rng.random(len(y)))
     if kept is None:
         raise click.UsageError("there are no rows in these files.")
-    return Survey(n_rows, *kept, classes if labelled else None)
+    return Survey(n_rows, kept[0], kept[1], classes if labelled else None)
 
 
 def _smallest(size: int, kept: Any, keys: Any, X: Any, y: Any, new: Any) -> tuple[Any, Any]:
