@@ -86,6 +86,23 @@ def test_sparse_rows_are_learnt_and_predicted(tmp_path):
     assert facts["rows"] == 300
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((), "--target COLUMN"),
+        (("--target", "y", "--kernel", "rbf", "--degree", "3"), "--degree is no parameter"),
+        (("--target", "y", "--auto", "--map", "craft"), "--auto chooses what --map gives"),
+        (("--target", "y", "--auto", "--budget", "9s", "--checkpoint", "c"), "give --components"),
+        (("--target", "y", "--columns", "red"), "--columns must be numbers"),
+    ],
+)
+def test_options_that_do_not_fit(words, complaint, digits, tmp_path):
+    done = CliRunner().invoke(craftmaps, ["fit", str(digits), *words, "-o", str(tmp_path / "m")])
+    assert done.exit_code == 2
+    assert complaint in done.output
+    assert not (tmp_path / "m").exists()
+
+
 def test_every_report_is_json_when_asked(digits, tmp_path):
     model = tmp_path / "m.craft"
     fitted = invoke("fit", digits, "--target", "y", "--components", 64, "-o", model, "--json")

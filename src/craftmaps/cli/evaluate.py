@@ -37,7 +37,6 @@ def _classified(learner: Any, rows: Any) -> dict[str, Any]:
     n_rows = wrong = unknown = 0
     loss = 0.0
     for X, y in rows:
-        y = _known(y)
         if (y.dtype.kind == "U") != (learner.classes_.dtype.kind == "U"):
             raise ValueError(
                 f"the target holds {y.dtype}, and the classes of the model are "
@@ -65,7 +64,6 @@ def _regressed(learner: Any, rows: Any) -> dict[str, Any]:
 
     n_rows, absolute, squared, mean, spread = 0, 0.0, 0.0, 0.0, 0.0
     for X, y in rows:
-        y = _known(y)
         if y.dtype.kind not in "fiub":
             raise ValueError(f"the target holds {y.dtype}, and a regressor predicts numbers.")
         y = y.astype(np.float64)
@@ -84,12 +82,6 @@ def _regressed(learner: Any, rows: Any) -> dict[str, Any]:
         "mean_absolute_error": absolute / n_rows,
         "r2": 1 - squared / spread if spread else None,
     }
-
-
-def _known(y: Any) -> Any:
-    if y is None:
-        raise click.UsageError("name the column of targets: --target COLUMN.")
-    return y
 
 
 def _some(n_rows: int) -> None:

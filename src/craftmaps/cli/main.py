@@ -24,7 +24,7 @@ def craftmaps() -> None:
 
     \b
     Example:
-      craftmaps fit train.csv --target class -o model.craft
+      craftmaps fit --help
     """
 
 

@@ -41,7 +41,7 @@ def predict(
     learner = learner_of(model)
     if proba and not hasattr(learner, "predict_proba"):
         raise click.UsageError(f"{model} is a regressor, which has no probabilities: no --proba.")
-    rows = open_rows(data, None, model=learner, **reading)
+    rows = open_rows(data, None, model=learner, predicting=True, **reading)
     counted = [0]
 
     def fill(file: BinaryIO) -> None:

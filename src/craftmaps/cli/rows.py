@@ -21,9 +21,12 @@ def open_rows(
     no_header: bool = False,
     skip_bad_rows: bool = False,
     model: Any = None,
+    predicting: bool = False,
 ) -> blocks.Blocks:
     """The rows of files; for a model, those of its columns, whatever other columns there are."""
     kind = format or blocks.format_of(list(data))
+    if target is None and kind != "svmlight" and not predicting:
+        raise click.UsageError("name the column of targets: --target COLUMN.")
     named = kind == "parquet" or (kind == "csv" and not no_header)
     chosen: list[Any] | None = None
     if columns is not None:
@@ -75,8 +78,6 @@ def survey(rows: blocks.Blocks, size: int, classify: bool | None = None, seed: i
     classes: np.ndarray | None = None
     labelled = classify is not False
     for X, y in rows:
-        if y is None:
-            raise click.UsageError("name the column to predict: --target COLUMN.")
         n_rows += len(y)
         if labelled:
             classes = np.unique(y) if classes is None else np.union1d(classes, y)
