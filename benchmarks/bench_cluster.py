@@ -112,7 +112,7 @@ def on_dask(learner: Any, X: np.ndarray, y: np.ndarray) -> Iterator[tuple[Any, f
 
     rows = ROWS // PARTITIONS
     with (
-        LocalCluster(WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         arrays = (da.from_array(a, chunks=(rows, *a.shape[1:])) for a in (X, y))

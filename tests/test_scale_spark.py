@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: E402
 
 from craftmaps.scale.spark import fit, predict  # noqa: E402
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = pytest.mark.filterwarnings(PANDAS)
 PLAIN = ["a", "b", "c", "d"]
 
 

@@ -14,7 +14,7 @@ from spark_sessions import PANDAS, session, skip_without_spark
 skip_without_spark()
 from craftmaps.scale.spark import fit  # noqa: E402
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = pytest.mark.filterwarnings(PANDAS)
 
 
 @pytest.fixture(scope="module")
