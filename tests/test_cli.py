@@ -174,7 +174,7 @@ def test_an_interrupted_fit_is_resumed(tmp_path, monkeypatch):
     X = rng.normal(size=(60_000, 16)).astype(np.float32)
     np.savez(tmp_path / "rows.npz", X=X, y=(X[:, 0] * X[:, 1] > 0).astype(int))
     line = (
-        "fit rows.npz --target y --components 1024 --kernel rbf --alpha 1 "
+        "fit rows.npz --target y --components 512 --kernel rbf --alpha 1 "
         "--checkpoint kept --every 0.01 -o model.craft"
     )
     process = subprocess.Popen(
