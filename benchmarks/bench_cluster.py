@@ -236,7 +236,11 @@ def against_model(works: dict[str, tuple[Work, list[float]]], rates: Rates) -> s
         split = ", ".join(f"{k} {v:.2f}" for k, v in parts.items())
         rows.append([name, f"{total:.2f}", f"{measured:.2f}", f"{measured / total:.2f}", split])
     found = ", ".join(f"{k} {v:.3g}" for k, v in vars(rates).items())
-    title = f"### The cost model beside the measurements, in seconds\n\nRates: {found}.\n\n"
+    per_sum = 4 * rates.flops * (rates.pack + rates.merge + 1 / rates.network)
+    title = (
+        f"### The cost model beside the measurements, in seconds\n\nRates: {found}. A sum takes as "
+        f"long as {per_sum:,.0f} rows.\n\n"
+    )
     return title + table(["fit", "model", "measured", "measured / model", "of the model"], rows)
 
 
