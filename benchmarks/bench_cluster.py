@@ -175,12 +175,13 @@ def measured_rates(learner: Any, X: np.ndarray, y: np.ndarray, network: float) -
     """Each rate from a small work of its kind, on two threads side by side."""
     rows = 4096
     Z = np.random.default_rng(0).standard_normal((rows, SIZE), dtype=np.float32)
-    update = side_by_side(lambda: blas.ssyrk(1.0, Z.T, lower=1))
+    H = [np.zeros((SIZE, SIZE), np.float32, order="F") for _ in range(WORKERS)]
+    update = side_by_side(lambda i: blas.ssyrk(1.0, Z.T, 0.0, H[i], lower=1, overwrite_c=1))
     begun = fold.begin(learner, X[:1], y[:1], np.arange(CLASSES))
-    features = side_by_side(lambda: learner.feature_map.transform(X[:rows]))
+    features = side_by_side(lambda _: learner.feature_map.transform(X[:rows]))
     part = fold.sums_of(begun, [(X[:rows], y[:rows], None)], 0, 0)
-    one = side_by_side(lambda: fold.merged(begun, [part]))
-    three = side_by_side(lambda: fold.merged(begun, [part, part, part]))
+    one = side_by_side(lambda _: fold.merged(begun, [part]))
+    three = side_by_side(lambda _: fold.merged(begun, [part, part, part]))
     model = fold.finish(begun, part)
 
     def solve() -> None:
@@ -198,13 +199,13 @@ def measured_rates(learner: Any, X: np.ndarray, y: np.ndarray, network: float) -
     )
 
 
-def side_by_side(work: Callable[[], Any], repeats: int = 5) -> float:
+def side_by_side(work: Callable[[int], Any], repeats: int = 5) -> float:
     """Median seconds of a work while as many threads as there are workers do the same."""
 
-    def task(_: int) -> float:
+    def task(number: int) -> float:
         with at_most_threads(1):
-            work()
-            return statistics.median(once(work) for _ in range(repeats))
+            work(number)
+            return statistics.median(once(lambda: work(number)) for _ in range(repeats))
 
     with ThreadPoolExecutor(WORKERS) as pool:
         return statistics.mean(pool.map(task, range(WORKERS)))
@@ -235,7 +236,11 @@ def against_model(works: dict[str, tuple[Work, list[float]]], rates: Rates) -> s
         split = ", ".join(f"{k} {v:.2f}" for k, v in parts.items())
         rows.append([name, f"{total:.2f}", f"{measured:.2f}", f"{measured / total:.2f}", split])
     found = ", ".join(f"{k} {v:.3g}" for k, v in vars(rates).items())
-    title = f"### The cost model beside the measurements, in seconds\n\nRates: {found}.\n\n"
+    per_sum = 4 * rates.flops * (rates.pack + rates.merge + 1 / rates.network)
+    title = (
+        f"### The cost model beside the measurements, in seconds\n\nRates: {found}. A sum takes as "
+        f"long as {per_sum:,.0f} rows.\n\n"
+    )
     return title + table(["fit", "model", "measured", "measured / model", "of the model"], rows)
 
 
