@@ -19,7 +19,7 @@ ALPHA = 1.0
 TURNS = 3
 
 STREAM = """
-import resource
+import re
 import numpy as np
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
 
@@ -31,7 +31,7 @@ def blocks(n_rows, size=50_000):
 
 feature_map = RandomMaclaurin(Polynomial(2), n_components=1024, random_state=0)
 OnePassClassifier(feature_map).fit_blocks(blocks({n_rows}), classes=[0, 1])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024)
 """
 
 

@@ -11,6 +11,7 @@ from scipy.linalg import blas, lapack
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from craftmaps.learn.tridiagonal import panel_factor, unit_lower
+from craftmaps.loops.rows import at_most_threads
 
 _WIDEST = 128  # columns of a block: wide enough for matrix products at full speed
 _STRIP = 4 * _WIDEST  # columns that an update takes at a time
@@ -47,6 +48,9 @@ class BandForm:
             block[:] = np.triu(block)  # the rest of it are reflectors
         self.rotated = self._apply(right, transpose=True)
 
+    # Blocks are too small to share: threads of BLAS would mostly wait for each other.
+
+    @at_most_threads(1)
     def at(self, alpha: float) -> "BlockCholesky":
         """The system (T + alpha I); alpha must make it positive definite."""
         system = self._cholesky(alpha)
@@ -77,10 +81,12 @@ class BandForm:
         return self._apply(rotated, transpose=False)
 
     @cached_property
+    @at_most_threads(1)
     def largest(self) -> float:
         """The largest eigenvalue, to three digits."""
         return _largest(self._times, sum(map(len, self._diagonal)))
 
+    @at_most_threads(1)
     def smallest(self, least: float) -> float:
         """The smallest eigenvalue to within least / 8 if it is below `least`, otherwise `least`."""
         if self._cholesky(-least) is not None:
@@ -130,6 +136,7 @@ class BlockCholesky:
         self._width = len(diagonal[0])
         self._size = sum(map(len, diagonal))
 
+    @at_most_threads(1)
     def solution(self) -> np.ndarray:
         """Q^T (A + shift I)^-1 B."""
         return self._solve(self._right)
@@ -153,6 +160,7 @@ class BlockCholesky:
         """tr A (A + shift I)^-1 = E - shift * tr (T + shift I)^-1."""
         return self._size - self._shift * self._trace_of_inverse()
 
+    @at_most_threads(1)
     def _trace_of_inverse(self) -> float:
         """From the diagonal blocks of the inverse, S_i = L_i^-T (I + C_i^T S_i+1 C_i) L_i^-1."""
         total = 0.0
@@ -168,6 +176,7 @@ class BlockCholesky:
             after = block
         return total
 
+    @at_most_threads(1)
     def smallest(self) -> float:
         """The smallest eigenvalue of T + shift I, to three digits."""
         return 1 / _largest(lambda x: self._solve(x[:, None])[:, 0], self._size)
