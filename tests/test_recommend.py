@@ -1,5 +1,7 @@
 """Advice: that it is good, the same every time, and that bad input gets one sentence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -107,16 +109,24 @@ def test_budgets_that_are_not(budget):
         recommend(np.eye(30), np.arange(30) % 2, budget=budget)
 
 
-def test_budgets_of_memory_and_time_are_kept(digits):
+def test_a_budget_of_memory_is_kept(digits):
     X, _, y, _ = digits
     found = recommend(X, y, budget="8MB")
     assert training_bytes(found.feature_map.n_components, 10) <= 8e6
     assert training_bytes(2 * found.feature_map.n_components, 10) > 8e6
-    quick, slow = (recommend(X, y, budget=budget) for budget in ("2us/row", "1ms/row"))
-    assert quick.feature_map.n_components <= slow.feature_map.n_components
-    assert slow.best.predicting_seconds(slow.feature_map.n_components) <= 1e-3
     with pytest.raises(ValueError, match="allow more"):
         recommend(X, y, budget="10kB")
+
+
+def test_a_budget_of_time_is_kept(advice, digits):
+    """By the times of a trial, which are given here, because those of a machine vary."""
+    trial = replace(advice.best, row_seconds=1e-5)  # at 128 components
+    for budget, amount in (("5us/row", 5e-6), ("10us/row", 1e-5), ("0.1ms/row", 1e-4)):
+        size = Budget.parse(budget).components(trial, 10**6, 10)
+        assert trial.predicting_seconds(size) <= amount < trial.predicting_seconds(1.5 * size)
+    with pytest.raises(ValueError, match="does not pay for the smallest model"):
+        Budget.parse("0.1us/row").components(trial, 10**6, 10)
+    assert recommend(digits[0], digits[2], budget="1s/row").feature_map.n_components > 128
 
 
 def test_sparse_wide_and_holey_rows_work():
