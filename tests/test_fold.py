@@ -119,7 +119,7 @@ def test_sparse_rows(data, feature_map):
 def test_complaints(data, feature_map):
     X, y = data
     with pytest.raises(TypeError, match="OnePassRegressor, not a RidgeClassifier"):
-        fold.begin(RidgeClassifier(), X, y)
+        fold.check_estimator(RidgeClassifier())
     learner = fold.begin(OnePassClassifier(feature_map), X, y, classes=["maybe", "no", "yes"])
     with pytest.raises(ValueError, match=r"^partition 7: Input X contains NaN\.$"):
         fold.sums_of(learner, [(np.full((2, 6), np.nan), y[:2], None)], 7, None)

@@ -204,6 +204,8 @@ def test_complaints(data, feature_map):
         fit(model, X[X[:, 0] > 0], y.rechunk(600))
     with pytest.raises(TypeError, match=r"y must be a Dask array or data frame, .* got ndarray"):
         fit(model, X, data[1])
+    with pytest.raises(TypeError, match="not a FrozenEstimator; put any other transformer into"):
+        fit(feature_map, X, y)
     with pytest.raises(ValueError, match="hold y and sample_weight themselves"):
         fit(model, [dask.delayed(data)], y)
     with pytest.raises(ValueError, match="must be a matrix, got 1 dim"):

@@ -77,6 +77,7 @@ def fit(
     >>> bool((predict(model, X) == y).mean().compute() > 0.95)
     True
     """
+    fold.check_estimator(estimator)
     partitions, lengths = _partitions(X, y, sample_weight)
     if is_classifier(estimator) and classes is None:
         found = dask.compute(

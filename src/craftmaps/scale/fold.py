@@ -28,16 +28,20 @@ MAP_ROWS = 10_000  # first rows, on which the map is fitted
 _FAR = 1 << 40  # between the first rows of two partitions whose lengths are not known
 
 
-def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
-    """A learner like `estimator` that has fitted its map on the rows X and has learnt from none.
-
-    A map that is None or a FrozenEstimator is used as it is.
-    """
+def check_estimator(estimator: Any) -> None:
+    """Raise unless it is one of the two learners whose sums merge."""
     if not isinstance(estimator, OnePassClassifier | OnePassRegressor):
         raise TypeError(
             f"clusters fit a OnePassClassifier or a OnePassRegressor, not a "
             f"{type(estimator).__name__}; put any other transformer into its feature_map."
         )
+
+
+def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
+    """A learner like `estimator` that has fitted its map on the rows X and has learnt from none.
+
+    A map that is None or a FrozenEstimator is used as it is.
+    """
     learner = clone(estimator)
     unfitted, feature_map = learner.feature_map, None
     if unfitted is not None:

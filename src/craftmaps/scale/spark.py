@@ -86,6 +86,7 @@ def fit(
     ... )  # doctest: +SKIP
     >>> predict(model, frame, features="features").write.parquet("said")  # doctest: +SKIP
     """
+    fold.check_estimator(estimator)
     features, labels = _names(features), _names(label)
     columns = [*features, *labels, *([] if weight is None else [weight])]
     _check_columns(frame, columns)
