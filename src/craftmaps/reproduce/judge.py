@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,9 +111,7 @@ def cells(panel: Panel, results: Results, quick: bool = False) -> list[Cell]:
 def judged(claim: Claim, spec: Spec, results: Results, quick: bool = False) -> Judged:
     """At how many x a claim holds."""
     panel = next(panel for panel in spec.panels if panel.name == claim.panel)
-    better, than = (
-        _points(panel, method, results, quick) for method in (claim.better, claim.than)
-    )
+    better, than = (_points(panel, method, results, quick) for method in (claim.better, claim.than))
     spreads = pooled(better.values()), pooled(than.values())
     words = Counter(
         compared(better[x], than[x], spreads, panel.lower_is_better)
@@ -123,34 +121,40 @@ def judged(claim: Claim, spec: Spec, results: Results, quick: bool = False) -> J
     return Judged(claim, words[HOLDS], words[UNDECIDED], words[FAILS], words[ONE_RUN])
 
 
-def counts(found: Sequence[Cell]) -> Counter[str]:
-    """How many cells of each word; those that compare nothing are left out."""
-    return Counter(
-        cell.word for cell in found if cell.word != NOT_PRINTED and not math.isnan(cell.printed)
-    )
+def counts(found: Iterable[Cell]) -> Counter[str]:
+    """How many cells have each word."""
+    return Counter(cell.word for cell in found)
 
 
 def curves(
     panel: Panel, method: str, x: Any, results: Results, quick: bool
 ) -> list[tuple[list[float], list[float]]]:
-    """For each seed the curve of a run."""
-    rows = results.of(panel.run(method, x, quick))
-    return [(row["values"][panel.curve], row["values"][panel.value]) for row in rows]
+    """For each seed the curve of a run; a run may also be a single point of it."""
+    rows = [row["values"] for row in results.of(panel.run(method, x, quick))]
+    made = [(row.get(panel.curve), row.get(panel.value)) for row in rows]
+    return [
+        (along, values) if isinstance(along, list) else ([along], [values])
+        for along, values in made
+        if along is not None and values is not None
+    ]
 
 
 def _points(
     panel: Panel, method: str, results: Results, quick: bool
 ) -> dict[Any, tuple[float, ...]]:
     """The values of all seeds at each x, or at each point of the curves there."""
+    points: dict[Any, list[Any]] = {}
     shown = columns(panel, quick)
-    if not panel.curve:
-        runs = {x: results.of(panel.run(method, x, quick)) for x in shown}
-        return {x: _numbers(row["values"].get(panel.value) for row in runs[x]) for x in shown}
-    points: dict[Any, list[float]] = {}
     for x in shown:
+        if not panel.curve:
+            rows = results.of(panel.run(method, x, quick))
+            points[x] = [row["values"].get(panel.value) for row in rows]
+            continue
         made = curves(panel, method, x, results, quick)
-        if not made:
-            points[x if len(shown) > 1 else ""] = []
+        single = all(len(along) == 1 for along, _ in made)  # then x tells the points apart
+        if single:
+            points[x] = [values[0] for _, values in made]
+            continue
         for along, values in made:
             for at, value in zip(along, values, strict=True):
                 points.setdefault(at if len(shown) == 1 else (x, at), []).append(value)
@@ -162,12 +166,9 @@ def _numbers(values: Any) -> tuple[float, ...]:
     return tuple(float(value) for value in values if value is not None and not math.isnan(value))
 
 
-def _absent(
-    panel: Panel, method: str, x: Any, results: Results, quick: bool
-) -> tuple[str, str]:
+def _absent(panel: Panel, method: str, x: Any, results: Results, quick: bool) -> tuple[str, str]:
     """Why a cell has no values: a word and a reason."""
-    shown = x if x in panel.x else columns(panel, quick)[0]
-    reason = results.skipped(panel.run(method, shown, quick))
+    reason = results.skipped(panel.run(method, x, quick))
     if reason is not None:
         return SKIPPED, reason
-    return NOT_RUN, "" if quick else panel.not_run.get(str(shown), "")
+    return NOT_RUN, "" if quick else panel.not_run.get(str(x), "")
