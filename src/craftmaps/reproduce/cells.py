@@ -21,8 +21,6 @@ def cell_values(
     return [reference[seed] / values[seed] for seed in values if seed in reference]
 
 
-def _by_seed(
-    panel: Panel, results: Results, method: str, x: Any, quick: bool
-) -> dict[int, float]:
+def _by_seed(panel: Panel, results: Results, method: str, x: Any, quick: bool) -> dict[int, float]:
     rows = results.of(panel.run(method, x, quick))
     return {row["run"]["seed"]: float(row["values"][panel.value]) for row in rows}
