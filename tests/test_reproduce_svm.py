@@ -16,11 +16,11 @@ from craftmaps.reproduce.pair_errors import measure as pair_errors
 from craftmaps.reproduce.spec import Panel
 from craftmaps.reproduce.store import Results
 from craftmaps.reproduce.svm import EXACT, METHODS, ONE_PASS, measure
-from craftmaps.reproduce.svm_rows import regrouped, rows_of, scaled
+from craftmaps.reproduce.svm_rows import codes, regrouped, rows_of, scaled
 
 SPECS = [name for name in spec.names() if name.startswith(("kk-", "pp-"))]
 RUN = {
-    "data": "spambase",
+    "data": "gisette",
     "kernel": "(1 + <x,y>)^3",
     "size": 60,
     "seed": 0,
@@ -34,11 +34,11 @@ TOY = {"kernel": "(1 + <x,y>)^10", "rows": 100, "columns": 20, "size": 30, "seed
 
 @pytest.fixture(scope="module", autouse=True)
 def rings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """In the place of Spambase: rows inside and outside a sphere, which only a kernel separates."""
+    """In the place of Gisette: rows inside and outside a sphere, which only a kernel separates."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2000, 5))
     folder = tmp_path_factory.mktemp("data")
-    np.savez(folder / "spambase.npz", X=X, y=(np.linalg.norm(X, axis=1) > 2.1).astype(np.uint8))
+    np.savez(folder / "gisette.npz", X=X, y=(np.linalg.norm(X, axis=1) > 2.1).astype(np.uint8))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRAFTMAPS_DATA", str(folder))
         yield
@@ -102,6 +102,13 @@ def test_classes_are_split_in_random_halves_of_every_class():
     np.testing.assert_array_equal(regrouped(y, "mnist", "of LIBSVM", 0), np.repeat(range(5), 10))
 
 
+def test_nursery_has_eight_columns():
+    first, last = np.zeros((2, 27))
+    first[[0, 3, 8, 12, 16, 19, 21, 24]] = 1
+    last[[2, 7, 11, 15, 18, 20, 23, 26]] = 1
+    assert codes(np.array([first, last])).tolist() == [[0] * 8, [2, 4, 3, 3, 2, 1, 2, 2]]
+
+
 def test_kernels_are_read_as_they_are_written():
     assert kernel_of("<x,y>^4") == Polynomial(4, coef0=0.0)
     assert kernel_of("(1 + <x,y>)^10") == Polynomial(10)
@@ -161,13 +168,13 @@ def test_points_are_uniform_in_the_ball():
 
 def test_relative_errors_leave_out_pairs_without_a_value():
     values = pair_errors(
-        {"data": "spambase", "rows": 50, "kernel": "<x,y>^2", "size": 64, "seed": 0, "method": "TS"}
+        {"data": "gisette", "rows": 50, "kernel": "<x,y>^2", "size": 64, "seed": 0, "method": "TS"}
     )
     assert 0 < values["mean_relative"] < np.inf
 
 
 @pytest.mark.parametrize("method", ["TS", "RM", "CRAFT"])
-@pytest.mark.parametrize("more", [{"data": "spambase"}, {}])
+@pytest.mark.parametrize("more", [{"data": "gisette"}, {}])
 def test_times_of_maps_add_up(method, more):
     run = {"kernel": "(1 + <x,y>)^4", "rows": 500, "size": 64, "seed": 0, "method": method}
     values = map_time(run | more)
