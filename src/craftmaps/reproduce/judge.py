@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from craftmaps.reproduce.cells import cell_values
 from craftmaps.reproduce.spec import Claim, Panel, Spec
 from craftmaps.reproduce.store import Results
 from craftmaps.reproduce.verdict import (
@@ -131,11 +132,10 @@ def curves(
 ) -> list[tuple[list[float], list[float]]]:
     """For each seed the curve of a run; a run may also be a single point of it."""
     rows = [row["values"] for row in results.of(panel.run(method, x, quick))]
-    made = [(row.get(panel.curve), row.get(panel.value)) for row in rows]
+    made = [(row[panel.curve], row[panel.value]) for row in rows]
     return [
         (along, values) if isinstance(along, list) else ([along], [values])
         for along, values in made
-        if along is not None and values is not None
     ]
 
 
@@ -143,12 +143,11 @@ def _points(
     panel: Panel, method: str, results: Results, quick: bool
 ) -> dict[Any, tuple[float, ...]]:
     """The values of all seeds at each x, or at each point of the curves there."""
-    points: dict[Any, list[Any]] = {}
+    points: dict[Any, list[float]] = {}
     shown = columns(panel, quick)
     for x in shown:
         if not panel.curve:
-            rows = results.of(panel.run(method, x, quick))
-            points[x] = [row["values"].get(panel.value) for row in rows]
+            points[x] = cell_values(panel, results, method, x, quick=quick)
             continue
         made = curves(panel, method, x, results, quick)
         single = all(len(along) == 1 for along, _ in made)  # then x tells the points apart
@@ -158,12 +157,7 @@ def _points(
         for along, values in made:
             for at, value in zip(along, values, strict=True):
                 points.setdefault(at if len(shown) == 1 else (x, at), []).append(value)
-    return {at: _numbers(values) for at, values in points.items()}
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    """Those that are there: a measure says None or nan where a method does not apply."""
-    return tuple(float(value) for value in values if value is not None and not math.isnan(value))
+    return {at: tuple(values) for at, values in points.items()}
 
 
 def _absent(panel: Panel, method: str, x: Any, results: Results, quick: bool) -> tuple[str, str]:

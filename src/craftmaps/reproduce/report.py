@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from craftmaps.array_file import write_whole
-from craftmaps.reproduce.judge import NOT_RUN, SKIPPED, cells, counts, judged
 from craftmaps.reproduce.document import Block, Entry, Heading, Items, Picture, Table, Text
 from craftmaps.reproduce.headlines import headlines
+from craftmaps.reproduce.judge import NOT_RUN, SKIPPED, cells, counts, judged
 from craftmaps.reproduce.markdown import FIGURES, markdown
 from craftmaps.reproduce.page import page
 from craftmaps.reproduce.sections import section

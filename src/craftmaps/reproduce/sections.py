@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from craftmaps.reproduce.judge import NOT_PRINTED, NOT_RUN, Cell, cells, columns, judged
 from craftmaps.reproduce.document import Block, Entry, Heading, Items, Picture, Table, Text
 from craftmaps.reproduce.figures import draw
+from craftmaps.reproduce.judge import NOT_PRINTED, NOT_RUN, Cell, cells, columns, judged
 from craftmaps.reproduce.numerals import clock, labels, number
 from craftmaps.reproduce.spec import Panel, Spec, key_of
 from craftmaps.reproduce.store import Results
