@@ -10,7 +10,7 @@ from typing import Any
 
 from craftmaps.datasets import Missing, load
 from craftmaps.reproduce.environment import environment
-from craftmaps.reproduce.spec import Run, Spec
+from craftmaps.reproduce.spec import Run, Spec, key_of
 from craftmaps.reproduce.store import Results
 
 Told = Callable[[int, int, Run, float], None]
@@ -36,15 +36,14 @@ def reproduce(
     seeds : int or None, default=None
         Seeds of each cell; None takes what the specification says.
     tell : function or None, default=None
-        Called before each run, with its number, how many there are, the run, and the seconds since
-        the start.
+        Called before each run, with its number, how many are to be made, the run, and the seconds
+        since the start.
     """
     results = Results(folder)
-    runs = [run for spec in specs for run in spec.runs(quick, seeds)]
+    asked = [run for spec in specs for run in spec.runs(quick, seeds)]
+    runs = list({key_of(run): run for run in asked if run not in results}.values())
     start = time.perf_counter()
     for number, run in enumerate(runs):
-        if run in results:
-            continue
         if tell is not None:
             tell(number, len(runs), run, time.perf_counter() - start)
         _make(run, results)

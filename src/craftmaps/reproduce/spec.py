@@ -37,6 +37,8 @@ class Panel:
         For each method the printed values, nan where there is none.
     settings : dict
         What all runs of the panel share.
+    sizes : dict
+        For each method the size at every x, where the size is not x itself.
     quick : list
         The x of a quick run; [] leaves the panel out.
     quick_settings : dict
@@ -54,6 +56,9 @@ class Panel:
         Logarithmic axes of a plot.
     curve : str
         Where a single run gives a whole curve, the value that is its x.
+    relative_to : str
+        Shown is the value of this method over that of the cell's method, seed by seed: a speed-up,
+        where the value is a time. "" shows the value itself.
     """
 
     name: str
@@ -67,6 +72,7 @@ class Panel:
     methods: list[str]
     printed: dict[str, list[float]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
+    sizes: dict[str, list[int]] = field(default_factory=dict)
     quick: list[Any] = field(default_factory=list)
     quick_settings: dict[str, Any] = field(default_factory=dict)
     seeds: int = 3
@@ -77,10 +83,13 @@ class Panel:
     kind: str = "table"
     log: str = ""
     curve: str = ""
+    relative_to: str = ""
 
     def run(self, method: str, x: Any, quick: bool = False) -> Run:
         """A cell of the panel, but for the seed."""
         settings = self.settings | (self.quick_settings if quick else {})
+        if method in self.sizes:
+            settings = {"size": self.sizes[method][self.x.index(x)]} | settings
         return {"measure": self.measure, **settings, self.axis: x, "method": method}
 
     def printed_at(self, method: str, x: Any) -> float:
@@ -91,8 +100,9 @@ class Panel:
         """All runs, the first seed of all cells before the second of any."""
         shown = self.quick if quick else [x for x in self.x if str(x) not in self.not_run]
         wanted = {x: seeds or self.seeds_at.get(str(x), 1 if quick else self.seeds) for x in shown}
+        methods = dict.fromkeys([*filter(None, [self.relative_to]), *self.methods])
         for seed in range(max(wanted.values(), default=0)):
-            for method in self.methods:
+            for method in methods:
                 for x in shown:
                     if seed < wanted[x]:
                         yield self.run(method, x, quick) | {"seed": seed}
@@ -135,7 +145,9 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Spec:
-    """The specification of that name."""
+    """The specification of that name, or of a file whose name ends in .toml."""
+    if name.endswith(".toml"):
+        return parse(Path(name).stem, Path(name).read_text())
     if name not in names():
         raise ValueError(f"there is no table or figure {name!r}; there are {', '.join(names())}.")
     return parse(name, (files(__package__) / "specs" / f"{name}.toml").read_text())
@@ -143,12 +155,17 @@ def load(name: str) -> Spec:
 
 def parse(name: str, text: str) -> Spec:
     """A specification from TOML; keys that mean nothing are refused."""
-    given = tomllib.loads(text)
-    panels = given.pop("panels")
-    claims = [Claim(**claim) for claim in given.pop("claims", [])]
-    shared = {key: given.pop(key) for key in _PANEL_KEYS & set(given) - {"title"}}
-    made = [_panel(name, shared | panel) for panel in panels]
-    return Spec(name=name, panels=made, claims=claims, **given)
+    try:
+        given = tomllib.loads(text)
+        panels = given.pop("panels")
+        claims = [Claim(**claim) for claim in given.pop("claims", [])]
+        shared = {key: given.pop(key) for key in _PANEL_KEYS & set(given) - {"title"}}
+        made = [_panel(name, shared | panel) for panel in panels]
+        return Spec(name=name, panels=made, claims=claims, **given)
+    except KeyError as missing:
+        raise ValueError(f"{name} is no specification: it has no {missing}.") from None
+    except (TypeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{name} is no specification: {error}.") from error
 
 
 def key_of(run: Run) -> str:
@@ -163,10 +180,11 @@ def _panel(name: str, given: dict[str, Any]) -> Panel:
     printed = given.get("printed", {})
     methods = given.pop("methods", [])
     panel = Panel(methods=[*printed, *(m for m in methods if m not in printed)], **given)
-    for method, values in printed.items():
-        if len(values) != len(panel.x):
-            raise ValueError(
-                f"{name}, panel {panel.name}: {method} has {len(values)} printed values "
-                f"for {len(panel.x)} of x."
-            )
+    for what, of_methods in (("printed values", panel.printed), ("sizes", panel.sizes)):
+        for method, values in of_methods.items():
+            if len(values) != len(panel.x):
+                raise ValueError(
+                    f"{name}, panel {panel.name}: {method} has {len(values)} {what} "
+                    f"for {len(panel.x)} of x."
+                )
     return panel
