@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.metrics import pairwise_distances
 
 from craftmaps.datasets import load
-from craftmaps.diagnose.errors import dense, measure as error_of
+from craftmaps.diagnose.errors import dense
+from craftmaps.diagnose.errors import measure as error_of
 from craftmaps.kernels import Gaussian
 from craftmaps.reproduce.methods import GAUSSIAN, feature_map, kernel_of
 from craftmaps.reproduce.rows import unit_rows
