@@ -20,7 +20,7 @@ def feature_map():
 def test_errors_are_those_of_separate_fits(codes):
     """Marks within a block, at the end of one (4096) and in another."""
     rows = [500, 1000, 4096, 5000]
-    options = {"codes": codes, "n_bits": 40 if codes == "random" else None, "alpha": 1e-3}
+    options = {"codes": codes, "n_bits": 40 if codes == "random" else None, "alpha": 0.1}
     errors = stream_errors(feature_map(), DIGITS, rows, seed=3, **options, **JITTER)
     X, y = zip(*jittered(DIGITS.X_train, DIGITS.y_train, 5000, seed=3, **JITTER), strict=True)
     X, y = normalize(np.concatenate(X)), np.concatenate(y)
@@ -32,8 +32,8 @@ def test_errors_are_those_of_separate_fits(codes):
 
 
 def test_more_rows_help():
-    errors = stream_errors(feature_map(), DIGITS, [200, 1000, 8000], **JITTER)
-    assert errors[0] > errors[1] > errors[2]
+    errors = stream_errors(feature_map(), DIGITS, [100, 8000], **JITTER)
+    assert errors[0] > 2 * errors[1]
 
 
 def test_bad_input():
