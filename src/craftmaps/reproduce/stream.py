@@ -5,8 +5,21 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from craftmaps.datasets import Dataset, jittered
+from craftmaps.datasets import Dataset, jittered, load
 from craftmaps.learn import OnePassClassifier
+from craftmaps.reproduce import methods
+from craftmaps.reproduce.spec import Run
+
+
+def measure(run: Run) -> dict[str, Any]:
+    """Numbers of rows, and the test errors after them."""
+    data = load(run["data"])
+    method, size = run["method"], run["size"]
+    kernel, n_columns = methods.kernel_of(run), data.X_train.shape[1]
+    chosen = methods.feature_map(method, kernel, size, n_columns=n_columns, seed=run["seed"])
+    codes = {} if method in methods.OURS else {"codes": "random", "n_bits": run["bits"]}
+    errors = stream_errors(chosen, data, run["row_counts"], run["seed"], **codes)
+    return {"rows": run["row_counts"], "error": errors}
 
 
 def stream_errors(
