@@ -245,7 +245,7 @@ def test_the_page_shows_all_of_it_and_fits(running, table, figure, results, tmp_
         ] * len(figure.panels)
         assert cell(page, 1, 1, 1).split("\n") == ["4.5 ± 0.1 (3)", "[9.0]", "✓ better"]
         assert cell(page, 1, 4, 1).split("\n") == ["2.9 (1)", "[3.0]", "1 one run"]
-        assert cell(page, 1, 5, 1).strip() == "1.5 ± 0.0 (3)"
+        assert cell(page, 1, 5, 1).strip() == "1.5 ± 0.03 (3)"
         assert cell(page, 1, 3, 3).split("\n") == ["○ not run"]
         assert [cell(page, 1, 0, column) for column in (0, 1)] == ["E", "210"]
         sup = "[...document.querySelectorAll('sup')].map(power => power.innerText)"

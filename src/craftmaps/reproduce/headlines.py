@@ -87,12 +87,12 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
         if cell.values and not math.isnan(cell.printed)
     ]
     if not pairs:
-        return Headline(f"{spec.title}: speed-ups were not measured.", NOT_RUN)
+        return Headline(f"{_short(spec)}: speed-ups were not measured.", NOT_RUN)
     won = [_gain(panel, cell.mean, cell.printed) >= 0 for panel, cell in pairs]
     ours = max((cell for _, cell in pairs), key=lambda cell: cell.mean)
     printed = max((cell for _, cell in pairs), key=lambda cell: cell.printed)
     return Headline(
-        f"{spec.title}: the speed-up is at least the printed one in {sum(won)} of {len(won)} "
+        f"{_short(spec)}: the speed-up is at least the printed one in {sum(won)} of {len(won)} "
         f"cells; the largest is {ours.mean:,.0f} ({ours.method}, {ours.x}), printed is up to "
         f"{printed.printed:,.0f} ({printed.method}, {printed.x}).",
         "reached" if all(won) else "missed",
@@ -111,9 +111,9 @@ def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
                 won.append(_gain(panel, cell.mean, max(known)) >= 0)
                 largest = max(largest, cell.mean)
     if not won:
-        return Headline(f"{spec.title}: our own speed-ups were not measured.", NOT_RUN)
+        return Headline(f"{_short(spec)}: our own speed-ups were not measured.", NOT_RUN)
     return Headline(
-        f"{spec.title}: the speed-up of our own rows is at least the largest printed one of the "
+        f"{_short(spec)}: the speed-up of our own rows is at least the largest printed one of the "
         f"column in {sum(won)} of {len(won)} columns; the largest of ours is {largest:,.0f}.",
         "reached" if all(won) else "missed",
     )
@@ -123,3 +123,7 @@ def _gain(panel: Panel, ours: float, printed: float) -> float:
     """By how much we are better, in the digits that are printed."""
     gain = printed - round(ours, panel.digits)
     return round(gain if panel.lower_is_better else -gain, panel.digits)
+
+
+def _short(spec: Spec) -> str:
+    return spec.title.partition(":")[0]
