@@ -294,7 +294,10 @@ def test_a_report_is_the_same_twice(table, figure, results, tmp_path):
 
 
 def test_a_quick_report_says_so(table, figure, results, tmp_path):
+    run = table.panels[0].run("Good", 1024, quick=True)
+    results.add(run | {"seed": 0}, values={"error": 1.0})
     page = write_report([table, figure], results, tmp_path, quick=True).read_text()
+    assert "on a machine that is not known" in page
     assert "This is a quick run" in page
     assert "train_rows = 100" in page
     assert "Left out of a quick run: Curves; Times; By data set." in page
@@ -302,7 +305,8 @@ def test_a_quick_report_says_so(table, figure, results, tmp_path):
 
 def test_a_report_without_results(table, tmp_path):
     page = write_report([table], Results(tmp_path / "none"), tmp_path).read_text()
-    assert "There are no results for Good, Fair, Poor, Once, Ours &lt;i&gt;." in page
+    assert "Errors; A missing data set: not run yet." in page
+    assert "Errors: too large for &lt;this&gt; machine" in page
 
 
 def known(name, panel, values):

@@ -47,12 +47,13 @@ def reproduce(
     if not names:
         raise click.UsageError("give the NAME of a table or figure, or all; --list shows them.")
     from craftmaps.reproduce import spec
-    from craftmaps.reproduce.report import write_report
 
     wanted = [one for name in names for one in (spec.names() if name == "all" else [name])]
     specs = [spec.load(name) for name in dict.fromkeys(wanted)]
     if any(panel.kind == "plot" for one in specs for panel in one.panels):
         _check_plots()
+    from craftmaps.reproduce.report import write_report
+
     results = _run(specs, out, quick, seeds)
     page = write_report(specs, results, out, quick)
     _tell(specs, results, quick, page, as_json)

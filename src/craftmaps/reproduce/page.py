@@ -37,11 +37,14 @@ h3 { font-size: 1.05rem; margin: 1.75rem 0 .25rem; }
 p, ul { margin: .5rem 0; max-width: 48rem; overflow-wrap: anywhere; }
 ul { padding-left: 1.2rem; }
 li { margin: .25rem 0; }
+sup { line-height: 0; }
 .cards { display: grid; gap: 0 2rem; grid-template-columns: repeat(auto-fill,
          minmax(min(100%, 28rem), 1fr)); }
 .cards > div { min-width: 0; }
-.wide { overflow-x: auto; width: fit-content; max-width: 100%; margin: .75rem 0;
-        border: 1px solid #d7dde3; border-radius: 6px; }
+.wide { overflow-x: auto; box-sizing: border-box; width: fit-content; max-width: 100%;
+        margin: .75rem 0; border: 1px solid #d7dde3; border-radius: 6px; background:
+        linear-gradient(to left, #fff 30%, transparent) right / 3rem 100% no-repeat local,
+        linear-gradient(to left, #0004, transparent) right / 1rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .875rem; line-height: 1.35;
         white-space: nowrap; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; vertical-align: top; padding: .4rem .7rem;

@@ -47,10 +47,12 @@ def _panel(
     if panel.kind == "plot":
         alt = f"{panel.title}: {panel.unit} against {panel.x_label}, {', '.join(panel.methods)}"
         yield Picture(f"{spec.name}-{panel.name}.svg", alt, draw(panel, results, methods, quick))
+    single = {cell.x for cell in found} <= set(columns(panel, quick))
+    along = panel.axis if panel.curve and single else panel.x_label
     over = f", {panel.relative_to} over the method" if panel.relative_to else ""
     better = "" if panel.lower_is_better else "; more is better"
-    yield Text(f"{panel.unit[:1].upper()}{panel.unit[1:]}{over}{better}; columns: {panel.x_label}.")
-    yield _table(panel, found)
+    yield Text(f"{panel.unit[:1].upper()}{panel.unit[1:]}{over}{better}; columns: {along}.")
+    yield _table(panel, found, along)
     reasons = _reasons(panel, found)
     if reasons:
         yield Items(reasons)
@@ -74,7 +76,7 @@ def _without_results(spec: Spec, results: Results, quick: bool) -> Iterator[Bloc
         yield Items([(word, f"{'; '.join(of)}: {why}") for (word, why), of in titles.items()])
 
 
-def _table(panel: Panel, found: Sequence[Cell]) -> Table:
+def _table(panel: Panel, found: Sequence[Cell], along: str) -> Table:
     by_place = {(cell.method, cell.x): cell for cell in found}
     absent = {cell.method: cell for cell in found if not cell.values}
     x = list(dict.fromkeys(cell.x for cell in found if cell.values or not panel.curve))
@@ -85,7 +87,7 @@ def _table(panel: Panel, found: Sequence[Cell]) -> Table:
         + [_entry(panel, by_place.get((method, one), absent.get(method))) for one in x]
         for method in panel.methods
     ]
-    return Table([panel.x_label if not panel.curve else "method", *labels(x)], rows)
+    return Table([along, *labels(x)], rows)
 
 
 def _entry(panel: Panel, cell: Cell | None) -> Entry:
