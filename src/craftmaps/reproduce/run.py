@@ -1,6 +1,8 @@
 """Make the runs of a specification, and go on where an earlier call stopped."""
 
+import functools
 import importlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -52,13 +54,19 @@ def _make(run: Run, results: Results) -> None:
     start = time.perf_counter()
     name = run.get("data")
     try:
-        checksum = None if name is None else load(name).sha256
+        checksum = None if name is None else _checksum(name, os.environ.get("CRAFTMAPS_DATA"))
         values = measure(run)
     except Missing as error:
         results.add(run, skipped=str(error))
         return
     took = time.perf_counter() - start
     results.add(run, values=values, seconds=took, data_sha256=checksum, environment=environment())
+
+
+@functools.cache
+def _checksum(name: str, folder: str | None) -> str:
+    """That of a data set; kept, because it takes reading all of it."""
+    return load(name).sha256
 
 
 def measure(run: Run) -> dict[str, Any]:

@@ -41,7 +41,8 @@ def _rows(
     data = load(name)
     n_rows = len(data.y_train) + (0 if data.y_test is None else len(data.y_test))
     parts = split(data, min(int(_SHARE * n_rows), train_rows), seed, pool=True)
-    assert parts.X_test is not None and parts.y_test is not None
+    assert parts.X_test is not None
+    assert parts.y_test is not None
     y = regrouped(np.concatenate([parts.y_train, parts.y_test]), name, classes, seed)
     y_train, y_test = np.split(y, [len(parts.y_train)])
     X_train, X_test = parts.X_train, parts.X_test[:test_rows]
