@@ -295,7 +295,10 @@ def test_a_report_is_the_same_twice(table, figure, results, tmp_path):
 
 def test_a_quick_report_says_so(table, figure, results, tmp_path):
     run = table.panels[0].run("Good", 1024, quick=True)
-    results.add(run | {"seed": 0}, values={"error": 1.0})
+    for seed, error in enumerate((1.0, 1.1)):
+        results.add(run | {"seed": seed}, values={"error": error})
+    found = cells(table.panels[0], results, quick=True)
+    assert found[0].word == "other settings"  # of 100 rows: neither better nor worse than printed
     page = write_report([table, figure], results, tmp_path, quick=True).read_text()
     assert "on a machine that is not known" in page
     assert "This is a quick run" in page
@@ -352,6 +355,10 @@ def test_headlines_of_the_craft_table(tmp_path):
     empty = headlines([made], Results(tmp_path / "none"))
     assert [one.word for one in empty] == ["not run"] * 3
     assert all("not measured" in one.text for one in empty)
+    made.panels[0].quick_settings["rows"] = 10
+    made.panels[0].quick.append(1)
+    found.add(made.panels[0].run("CRAFT v2", 1, quick=True) | {"seed": 0}, values={"v": 1.0})
+    assert [one.word for one in headlines([made], found, quick=True)] == ["not run"] * 3
 
 
 def test_headlines_of_speed_ups(tmp_path):

@@ -54,8 +54,11 @@ def reproduce(
         _check_plots()
     from craftmaps.reproduce.report import write_report
 
-    results = _run(specs, out, quick, seeds)
-    page = write_report(specs, results, out, quick)
+    try:
+        results = _run(specs, out, quick, seeds)
+        page = write_report(specs, results, out, quick)
+    except KeyboardInterrupt:
+        raise options.Stopped(_way_on(out)) from None
     _tell(specs, results, quick, page, as_json)
 
 
@@ -84,7 +87,6 @@ def _run(specs: Any, out: str, quick: bool, seeds: int | None) -> Any:
 
     from craftmaps.learn.progress import Line, clock
     from craftmaps.reproduce.run import reproduce as make_runs
-    from craftmaps.reproduce.store import Results
 
     with Line() as line, redirect_stderr(_NoTerminal(sys.stderr)):  # the fits' own lines are silent
 
@@ -93,13 +95,16 @@ def _run(specs: Any, out: str, quick: bool, seeds: int | None) -> Any:
             left = f", {clock(elapsed / number * (total - number))} left" if number else ""
             line.write(f"run {number + 1} of {total}: {what}; {clock(elapsed)}{left}")
 
-        try:
-            return make_runs(specs, out, quick=quick, seeds=seeds, tell=tell)
-        except KeyboardInterrupt:
-            kept = len(Results(out))
-            raise options.Stopped(
-                f"stopped; {kept} results are kept in {out}: run the same command again to go on."
-            ) from None
+        return make_runs(specs, out, quick=quick, seeds=seeds, tell=tell)
+
+
+def _way_on(out: str) -> str:
+    from craftmaps.reproduce.store import Results
+
+    return (
+        f"stopped; {len(Results(out))} results are kept in {out}: run the same command again to "
+        f"go on."
+    )
 
 
 class _NoTerminal(io.TextIOBase):

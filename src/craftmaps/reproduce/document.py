@@ -19,6 +19,7 @@ SYMBOLS = {
     "one run": "1",
     "skipped": "○",
     "not run": "○",
+    "other settings": "○",
 }
 
 

@@ -95,11 +95,11 @@ def _draw_curves(
     if not seeds:
         return
     if all(len(along) == 1 for along, _ in seeds):
-        at, values = (
+        at, means = (
             np.array([np.mean([seed[part][0] for seed in made[x]]) for x in shown if made[x]])
             for part in (0, 1)
         )
-        axes.plot(at, values, marker=marker, markersize=5, label=_plain(method), **style)
+        axes.plot(at, means, marker=marker, markersize=5, label=_plain(method), **style)
         return
     for x in shown:
         label = _plain(method if len(shown) == 1 else f"{method}, {x}")
@@ -112,9 +112,8 @@ def _draw_curves(
             low, high = stack.min(axis=0), stack.max(axis=0)
             axes.fill_between(along, low, high, color=style["color"], alpha=0.15, linewidth=0)
             continue
-        for along, values in made[x]:
-            axes.plot(along, values, linewidth=1, label=label, **style)
-            label = None
+        for number, (own, values) in enumerate(made[x]):
+            axes.plot(own, values, linewidth=1, label="" if number else label, **style)
 
 
 def _label_x(axes: Any, x: Sequence[Any]) -> None:

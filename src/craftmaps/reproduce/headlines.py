@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from craftmaps.reproduce.judge import NOT_RUN, cells
+from craftmaps.reproduce.judge import NOT_RUN, cells, comparable
 from craftmaps.reproduce.spec import Panel, Spec
 from craftmaps.reproduce.store import Results
 
@@ -39,7 +39,7 @@ def headlines(specs: Sequence[Spec], results: Results, quick: bool = False) -> l
 def at_or_below(spec: Spec, results: Results, quick: bool = False, *, printed: str) -> Headline:
     """In how many cells our map is as good as a printed row, or better."""
     won = []
-    for panel in spec.panels:
+    for panel in _panels(spec, quick):
         for cell in cells(panel, results, quick):
             value = panel.printed_at(printed, cell.x) if cell.method == _OURS else math.nan
             if cell.values and not math.isnan(value):
@@ -55,7 +55,7 @@ def at_or_below(spec: Spec, results: Results, quick: bool = False, *, printed: s
 def below_every_row(spec: Spec, results: Results, quick: bool = False) -> Headline:
     """In how many columns the best of the rows that only we have is below all printed ones."""
     won, best = [], []
-    for panel in spec.panels:
+    for panel in _panels(spec, quick):
         ours = [cell for cell in cells(panel, results, quick) if cell.method not in panel.printed]
         for x in dict.fromkeys(cell.x for cell in ours if cell.values):
             printed = [panel.printed_at(method, x) for method in panel.printed]
@@ -81,7 +81,7 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     """In how many cells a method is sped up at least as much as printed."""
     pairs = [
         (panel, cell)
-        for panel in spec.panels
+        for panel in _panels(spec, quick)
         if panel.relative_to
         for cell in cells(panel, results, quick)
         if cell.values and not math.isnan(cell.printed)
@@ -102,7 +102,7 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
 def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     """In how many columns our own rows are sped up at least as much as the best printed one."""
     won, largest = [], 0.0
-    for panel in spec.panels:
+    for panel in _panels(spec, quick):
         for cell in cells(panel, results, quick) if panel.relative_to else ():
             printed = [panel.printed_at(method, cell.x) for method in panel.printed]
             known = [one for one in printed if not math.isnan(one)]
@@ -123,6 +123,10 @@ def _gain(panel: Panel, ours: float, printed: float) -> float:
     """By how much we are better, in the digits that are printed."""
     gain = printed - round(ours, panel.digits)
     return round(gain if panel.lower_is_better else -gain, panel.digits)
+
+
+def _panels(spec: Spec, quick: bool) -> list[Panel]:
+    return [panel for panel in spec.panels if comparable(panel, quick)]
 
 
 def _short(spec: Spec) -> str:

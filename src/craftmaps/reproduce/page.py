@@ -102,8 +102,8 @@ def _block(block: Block) -> str:
             image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alt)}">'
             return f"<figure>{image}</figure>"
         case Cards(cards):
-            inner = ("\n".join(_block(block) for block in card) for card in cards)
-            return '<div class="cards">' + "".join(f"<div>{one}</div>" for one in inner) + "</div>"
+            made = ("\n".join(_block(block) for block in card) for card in cards)
+            return '<div class="cards">' + "".join(f"<div>{one}</div>" for one in made) + "</div>"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:

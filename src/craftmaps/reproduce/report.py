@@ -62,8 +62,12 @@ def write_report(
         (folder / FIGURES).mkdir(exist_ok=True)
     files |= {"README.md": markdown(blocks).encode(), "index.html": page(TITLE, blocks).encode()}
     for name, content in files.items():
-        write_whole(folder / name, lambda file, content=content: file.write(content))  # type: ignore[misc]
+        _save(folder / name, content)
     return folder / "index.html"
+
+
+def _save(path: Path, content: bytes) -> None:
+    write_whole(path, lambda file: file.write(content))
 
 
 def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[Block]:

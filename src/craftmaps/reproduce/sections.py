@@ -53,7 +53,7 @@ def _panel(
     better = "" if panel.lower_is_better else "; more is better"
     yield Text(f"{panel.unit[:1].upper()}{panel.unit[1:]}{over}{better}; columns: {along}.")
     yield _table(panel, found, along)
-    reasons = _reasons(panel, found)
+    reasons = _reasons(columns(panel, quick), found)
     if reasons:
         yield Items(reasons)
 
@@ -104,17 +104,17 @@ def _entry(panel: Panel, cell: Cell | None) -> Entry:
     return Entry(tuple(lines), "" if cell.word == NOT_PRINTED else cell.word)
 
 
-def _reasons(panel: Panel, found: Sequence[Cell]) -> list[tuple[str, str]]:
-    """Each reason once, with the x and methods that it holds for."""
+def _reasons(shown: Sequence[Any], found: Sequence[Cell]) -> list[tuple[str, str]]:
+    """Each reason once, with the x that it holds for."""
+    names = dict(zip(shown, labels(shown), strict=True))
     where: dict[tuple[str, str], list[Cell]] = {}
     for cell in found:
         if not cell.values and (cell.reason or cell.word != NOT_RUN):
             where.setdefault((cell.word, cell.reason), []).append(cell)
     told = []
     for (word, reason), those in where.items():
-        x = list(dict.fromkeys(cell.x for cell in those))
-        named = f"{', '.join(labels(x))}: " if len(x) < len(panel.x) else ""
-        told.append((word, f"{named}{reason}"))
+        x = dict.fromkeys(names[cell.x] for cell in those)
+        told.append((word, f"{', '.join(x)}: {reason}" if len(x) < len(names) else reason))
     return told
 
 
