@@ -52,7 +52,8 @@ th, td { text-align: right; vertical-align: top; padding: .4rem .7rem;
 thead th { background: #f4f6f8; }
 tbody tr:last-child > * { border-bottom: 0; }
 th:first-child { text-align: left; position: sticky; left: 0; background: #f4f6f8;
-                 font-weight: 600; white-space: normal; min-width: 5.5rem; max-width: 11rem; }
+                 font-weight: 600; white-space: normal; min-width: 5.5rem; max-width: 9rem; }
+@media (min-width: 60rem) { th:first-child { max-width: 24rem; } }
 td .badge { display: table; margin-left: auto; }
 .badge { border-radius: 4px; padding: 0 .35rem; font-size: .75rem; font-weight: 600;
          white-space: nowrap; background: #eceff2; color: #48525b; }
