@@ -245,7 +245,7 @@ def test_the_page_shows_all_of_it_and_fits(running, table, figure, results, tmp_
         ] * len(figure.panels)
         assert cell(page, 1, 1, 1).split("\n") == ["4.5 ± 0.1 (3)", "[9.0]", "✓ better"]
         assert cell(page, 1, 4, 1).split("\n") == ["2.9 (1)", "[3.0]", "1 one run"]
-        assert cell(page, 1, 5, 1).strip() == "1.5 ± 0.0 (3)"
+        assert cell(page, 1, 5, 1).strip() == "1.5 ± 0.03 (3)"
         assert cell(page, 1, 3, 3).split("\n") == ["○ not run"]
         assert [cell(page, 1, 0, column) for column in (0, 1)] == ["E", "210"]
         sup = "[...document.querySelectorAll('sup')].map(power => power.innerText)"
@@ -294,7 +294,13 @@ def test_a_report_is_the_same_twice(table, figure, results, tmp_path):
 
 
 def test_a_quick_report_says_so(table, figure, results, tmp_path):
+    run = table.panels[0].run("Good", 1024, quick=True)
+    for seed, error in enumerate((1.0, 1.1)):
+        results.add(run | {"seed": seed}, values={"error": error})
+    found = cells(table.panels[0], results, quick=True)
+    assert found[0].word == "other settings"  # of 100 rows: neither better nor worse than printed
     page = write_report([table, figure], results, tmp_path, quick=True).read_text()
+    assert "on a machine that is not known" in page
     assert "This is a quick run" in page
     assert "train_rows = 100" in page
     assert "Left out of a quick run: Curves; Times; By data set." in page
@@ -302,7 +308,8 @@ def test_a_quick_report_says_so(table, figure, results, tmp_path):
 
 def test_a_report_without_results(table, tmp_path):
     page = write_report([table], Results(tmp_path / "none"), tmp_path).read_text()
-    assert "There are no results for Good, Fair, Poor, Once, Ours &lt;i&gt;." in page
+    assert "Errors; A missing data set: not run yet." in page
+    assert "Errors: too large for &lt;this&gt; machine" in page
 
 
 def known(name, panel, values):
@@ -348,6 +355,10 @@ def test_headlines_of_the_craft_table(tmp_path):
     empty = headlines([made], Results(tmp_path / "none"))
     assert [one.word for one in empty] == ["not run"] * 3
     assert all("not measured" in one.text for one in empty)
+    made.panels[0].quick_settings["rows"] = 10
+    made.panels[0].quick.append(1)
+    found.add(made.panels[0].run("CRAFT v2", 1, quick=True) | {"seed": 0}, values={"v": 1.0})
+    assert [one.word for one in headlines([made], found, quick=True)] == ["not run"] * 3
 
 
 def test_headlines_of_speed_ups(tmp_path):

@@ -47,14 +47,18 @@ def reproduce(
     if not names:
         raise click.UsageError("give the NAME of a table or figure, or all; --list shows them.")
     from craftmaps.reproduce import spec
-    from craftmaps.reproduce.report import write_report
 
     wanted = [one for name in names for one in (spec.names() if name == "all" else [name])]
     specs = [spec.load(name) for name in dict.fromkeys(wanted)]
     if any(panel.kind == "plot" for one in specs for panel in one.panels):
         _check_plots()
-    results = _run(specs, out, quick, seeds)
-    page = write_report(specs, results, out, quick)
+    from craftmaps.reproduce.report import write_report
+
+    try:
+        results = _run(specs, out, quick, seeds)
+        page = write_report(specs, results, out, quick)
+    except KeyboardInterrupt:
+        raise options.Stopped(_way_on(out)) from None
     _tell(specs, results, quick, page, as_json)
 
 
@@ -83,7 +87,6 @@ def _run(specs: Any, out: str, quick: bool, seeds: int | None) -> Any:
 
     from craftmaps.learn.progress import Line, clock
     from craftmaps.reproduce.run import reproduce as make_runs
-    from craftmaps.reproduce.store import Results
 
     with Line() as line, redirect_stderr(_NoTerminal(sys.stderr)):  # the fits' own lines are silent
 
@@ -92,13 +95,16 @@ def _run(specs: Any, out: str, quick: bool, seeds: int | None) -> Any:
             left = f", {clock(elapsed / number * (total - number))} left" if number else ""
             line.write(f"run {number + 1} of {total}: {what}; {clock(elapsed)}{left}")
 
-        try:
-            return make_runs(specs, out, quick=quick, seeds=seeds, tell=tell)
-        except KeyboardInterrupt:
-            kept = len(Results(out))
-            raise options.Stopped(
-                f"stopped; {kept} results are kept in {out}: run the same command again to go on."
-            ) from None
+        return make_runs(specs, out, quick=quick, seeds=seeds, tell=tell)
+
+
+def _way_on(out: str) -> str:
+    from craftmaps.reproduce.store import Results
+
+    return (
+        f"stopped; {len(Results(out))} results are kept in {out}: run the same command again to "
+        f"go on."
+    )
 
 
 class _NoTerminal(io.TextIOBase):

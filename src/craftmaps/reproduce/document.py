@@ -4,6 +4,7 @@ Text is plain; "2^12" in it is a power. Whoever writes it out escapes it.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 SYMBOLS = {
@@ -18,6 +19,7 @@ SYMBOLS = {
     "one run": "1",
     "skipped": "○",
     "not run": "○",
+    "other settings": "○",
 }
 
 
@@ -70,7 +72,24 @@ class Picture:
     svg: bytes
 
 
-Block = Heading | Text | Items | Table | Picture
+@dataclass(frozen=True)
+class Cards:
+    """Groups of blocks that stand beside each other where there is room."""
+
+    cards: "list[list[Block]]"
+
+
+Block = Heading | Text | Items | Table | Picture | Cards
+
+
+def pictures(blocks: Iterable[Block]) -> Iterator[Picture]:
+    """All pictures, also of cards."""
+    for block in blocks:
+        if isinstance(block, Picture):
+            yield block
+        if isinstance(block, Cards):
+            for card in block.cards:
+                yield from pictures(card)
 
 
 def badge(word: str) -> str:
@@ -80,4 +99,4 @@ def badge(word: str) -> str:
 
 def powers(escaped: str) -> str:
     """Exponents raised, in HTML and in Markdown."""
-    return re.sub(r"(?<=[\w)])\^(-?\w+)", r"<sup>\1</sup>", escaped)
+    return re.sub(r"(?<=[\w);])\^(-?\w+)", r"<sup>\1</sup>", escaped)

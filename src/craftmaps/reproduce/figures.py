@@ -19,6 +19,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E
 _MARKERS = "osD^vPX*"
 _LINES = ("-", "--", "-.", ":")
 _FEW = 7  # sizes that all have a tick
+_MOST = 250  # points that are drawn of a curve
 
 
 def draw(panel: Panel, results: Results, methods: Sequence[str], quick: bool = False) -> bytes:
@@ -35,10 +36,9 @@ def draw(panel: Panel, results: Results, methods: Sequence[str], quick: bool = F
     figure, axes = new_figure(4.8, 3.9)
     axes.set_xlabel(_plain(panel.x_label))
     axes.set_ylabel(_plain(panel.unit))
-    if "x" in panel.log:
-        axes.set_xscale("log")
-    if "y" in panel.log:
-        axes.set_yscale("log")
+    for scale, letter in ((axes.set_xscale, "x"), (axes.set_yscale, "y")):
+        if letter in panel.log:
+            scale("log", subs=[2, 5])
     found = cells(panel, results, quick)
     for method in panel.methods:
         index = methods.index(method)
@@ -52,8 +52,13 @@ def draw(panel: Panel, results: Results, methods: Sequence[str], quick: bool = F
         else:
             mine = [cell for cell in found if cell.method == method]
             _draw_cells(axes, columns(panel, quick), mine, style, marker)
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            low, high = sorted(axis.get_view_interval())
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("{x:g}" if high < 30 * low else "")
     if not panel.curve:
-        _label_x(axes, panel, columns(panel, quick))
+        _label_x(axes, columns(panel, quick))
     axes.grid(alpha=0.25, linewidth=0.6)
     _legend(figure, axes, any(not math.isnan(cell.printed) for cell in found))
     return _svg(figure)
@@ -90,41 +95,33 @@ def _draw_curves(
     if not seeds:
         return
     if all(len(along) == 1 for along, _ in seeds):
-        at, values = (
+        at, means = (
             np.array([np.mean([seed[part][0] for seed in made[x]]) for x in shown if made[x]])
             for part in (0, 1)
         )
-        axes.plot(at, values, marker=marker, markersize=5, label=_plain(method), **style)
+        axes.plot(at, means, marker=marker, markersize=5, label=_plain(method), **style)
         return
     for x in shown:
         label = _plain(method if len(shown) == 1 else f"{method}, {x}")
         if len({tuple(along) for along, _ in made[x]}) == 1:
-            along = made[x][0][0]
-            stack = np.array([values for _, values in made[x]])
+            step = 1 + len(made[x][0][0]) // _MOST
+            along = made[x][0][0][::step]
+            stack = np.array([values[::step] for _, values in made[x]])
             few = {"marker": marker, "markersize": 4.5} if len(along) < 2 * _FEW else {}
             axes.plot(along, stack.mean(axis=0), linewidth=1.4, label=label, **few, **style)
             low, high = stack.min(axis=0), stack.max(axis=0)
             axes.fill_between(along, low, high, color=style["color"], alpha=0.15, linewidth=0)
             continue
-        for along, values in made[x]:
-            axes.plot(along, values, linewidth=1, label=label, **style)
-            label = None
+        for number, (own, values) in enumerate(made[x]):
+            axes.plot(own, values, linewidth=1, label="" if number else label, **style)
 
 
-def _label_x(axes: Any, panel: Panel, x: Sequence[Any]) -> None:
+def _label_x(axes: Any, x: Sequence[Any]) -> None:
     """Ticks where the runs are, if they are few."""
     numeric = all(isinstance(one, int | float) for one in x)
-    if numeric and len(x) > _FEW:
-        return
-    at = list(x) if numeric else list(range(len(x)))
-    axes.set_xticks(at, [_power(label) for label in labels(x)])
-    axes.minorticks_off() if "y" not in panel.log else axes.xaxis.set_minor_locator(_no_ticks())
-
-
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
+    if not numeric or len(x) <= _FEW:
+        axes.set_xticks(x if numeric else range(len(x)), [_power(label) for label in labels(x)])
+        axes.set_xticks([], minor=True)
 
 
 def _legend(figure: Any, axes: Any, printed: bool) -> None:

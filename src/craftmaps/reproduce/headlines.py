@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from craftmaps.reproduce.judge import NOT_RUN, cells
+from craftmaps.reproduce.judge import NOT_RUN, cells, comparable
 from craftmaps.reproduce.spec import Panel, Spec
 from craftmaps.reproduce.store import Results
 
@@ -39,7 +39,7 @@ def headlines(specs: Sequence[Spec], results: Results, quick: bool = False) -> l
 def at_or_below(spec: Spec, results: Results, quick: bool = False, *, printed: str) -> Headline:
     """In how many cells our map is as good as a printed row, or better."""
     won = []
-    for panel in spec.panels:
+    for panel in _panels(spec, quick):
         for cell in cells(panel, results, quick):
             value = panel.printed_at(printed, cell.x) if cell.method == _OURS else math.nan
             if cell.values and not math.isnan(value):
@@ -55,7 +55,7 @@ def at_or_below(spec: Spec, results: Results, quick: bool = False, *, printed: s
 def below_every_row(spec: Spec, results: Results, quick: bool = False) -> Headline:
     """In how many columns the best of the rows that only we have is below all printed ones."""
     won, best = [], []
-    for panel in spec.panels:
+    for panel in _panels(spec, quick):
         ours = [cell for cell in cells(panel, results, quick) if cell.method not in panel.printed]
         for x in dict.fromkeys(cell.x for cell in ours if cell.values):
             printed = [panel.printed_at(method, x) for method in panel.printed]
@@ -81,18 +81,18 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     """In how many cells a method is sped up at least as much as printed."""
     pairs = [
         (panel, cell)
-        for panel in spec.panels
+        for panel in _panels(spec, quick)
         if panel.relative_to
         for cell in cells(panel, results, quick)
         if cell.values and not math.isnan(cell.printed)
     ]
     if not pairs:
-        return Headline(f"{spec.title}: speed-ups were not measured.", NOT_RUN)
+        return Headline(f"{_short(spec)}: speed-ups were not measured.", NOT_RUN)
     won = [_gain(panel, cell.mean, cell.printed) >= 0 for panel, cell in pairs]
     ours = max((cell for _, cell in pairs), key=lambda cell: cell.mean)
     printed = max((cell for _, cell in pairs), key=lambda cell: cell.printed)
     return Headline(
-        f"{spec.title}: the speed-up is at least the printed one in {sum(won)} of {len(won)} "
+        f"{_short(spec)}: the speed-up is at least the printed one in {sum(won)} of {len(won)} "
         f"cells; the largest is {ours.mean:,.0f} ({ours.method}, {ours.x}), printed is up to "
         f"{printed.printed:,.0f} ({printed.method}, {printed.x}).",
         "reached" if all(won) else "missed",
@@ -102,7 +102,7 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
 def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     """In how many columns our own rows are sped up at least as much as the best printed one."""
     won, largest = [], 0.0
-    for panel in spec.panels:
+    for panel in _panels(spec, quick):
         for cell in cells(panel, results, quick) if panel.relative_to else ():
             printed = [panel.printed_at(method, cell.x) for method in panel.printed]
             known = [one for one in printed if not math.isnan(one)]
@@ -111,9 +111,9 @@ def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
                 won.append(_gain(panel, cell.mean, max(known)) >= 0)
                 largest = max(largest, cell.mean)
     if not won:
-        return Headline(f"{spec.title}: our own speed-ups were not measured.", NOT_RUN)
+        return Headline(f"{_short(spec)}: our own speed-ups were not measured.", NOT_RUN)
     return Headline(
-        f"{spec.title}: the speed-up of our own rows is at least the largest printed one of the "
+        f"{_short(spec)}: the speed-up of our own rows is at least the largest printed one of the "
         f"column in {sum(won)} of {len(won)} columns; the largest of ours is {largest:,.0f}.",
         "reached" if all(won) else "missed",
     )
@@ -123,3 +123,11 @@ def _gain(panel: Panel, ours: float, printed: float) -> float:
     """By how much we are better, in the digits that are printed."""
     gain = printed - round(ours, panel.digits)
     return round(gain if panel.lower_is_better else -gain, panel.digits)
+
+
+def _panels(spec: Spec, quick: bool) -> list[Panel]:
+    return [panel for panel in spec.panels if comparable(panel, quick)]
+
+
+def _short(spec: Spec) -> str:
+    return spec.title.partition(":")[0]

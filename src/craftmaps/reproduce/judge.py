@@ -22,6 +22,7 @@ from craftmaps.reproduce.verdict import (
 )
 
 NOT_PRINTED, SKIPPED, NOT_RUN = "not printed", "skipped", "not run"
+OTHER = "other settings"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ def columns(panel: Panel, quick: bool) -> list[Any]:
     return panel.quick if quick else panel.x
 
 
+def comparable(panel: Panel, quick: bool) -> bool:
+    """Whether the runs are made as the paper made them."""
+    return not (quick and panel.quick_settings)
+
+
 def cells(panel: Panel, results: Results, quick: bool = False) -> list[Cell]:
     """All cells of a panel, method by method.
 
@@ -103,7 +109,9 @@ def cells(panel: Panel, results: Results, quick: bool = False) -> list[Cell]:
                 continue
             width = half_width(statistics.fmean(values), len(values), spread)
             word = NOT_PRINTED
-            if not math.isnan(printed):
+            if not math.isnan(printed) and not comparable(panel, quick):
+                word = OTHER
+            elif not math.isnan(printed):
                 word = verdict(values, printed, spread, panel.digits, panel.lower_is_better)
             found.append(Cell(method, x, values, printed, word, width))
     return found

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from craftmaps.reproduce.document import (
     Block,
+    Cards,
     Entry,
     Heading,
     Items,
@@ -38,6 +39,8 @@ def _block(block: Block) -> str:
             return "\n".join(f"| {' | '.join(line)} |" for line in lines)
         case Picture(name, alt, _):
             return f"![{_text(alt)}]({FIGURES}/{name})"
+        case Cards(cards):
+            return "\n\n".join(_block(block) for card in cards for block in card)
 
 
 def _entry(entry: Entry) -> str:

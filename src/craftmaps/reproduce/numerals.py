@@ -7,8 +7,8 @@ from typing import Any
 _FIRST_POWER = 5  # sizes from 2^5 on are shown as powers
 
 
-def number(value: float, digits: int | None) -> str:
-    """With the digits of the printed values; two that count if these would show nothing.
+def number(value: float, digits: int | None, shown: int = 2) -> str:
+    """With the digits of the printed values; `shown` that count if these would show nothing.
 
     Examples
     --------
@@ -19,11 +19,15 @@ def number(value: float, digits: int | None) -> str:
     """
     if math.isnan(value):
         return ""
-    if digits is None:
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    digits = decimals(value) if digits is None else digits
     if value and abs(value) < 0.5 * 10**-digits:
-        return f"{value:.2g}"
+        return f"{value:.{shown}g}"
     return f"{value:,.{digits}f}"
+
+
+def decimals(value: float) -> int:
+    """After the point, for three digits that count."""
+    return max(0, 2 - math.floor(math.log10(abs(value)))) if value else 2
 
 
 def labels(x: Sequence[Any]) -> list[str]:

@@ -7,6 +7,7 @@ from html import escape
 from craftmaps import __version__
 from craftmaps.reproduce.document import (
     Block,
+    Cards,
     Entry,
     Heading,
     Items,
@@ -36,17 +37,24 @@ h3 { font-size: 1.05rem; margin: 1.75rem 0 .25rem; }
 p, ul { margin: .5rem 0; max-width: 48rem; overflow-wrap: anywhere; }
 ul { padding-left: 1.2rem; }
 li { margin: .25rem 0; }
-.wide { overflow-x: auto; margin: .75rem 0; border: 1px solid #d7dde3; border-radius: 6px; }
-table { border-collapse: collapse; width: 100%; font-size: .875rem; line-height: 1.35;
+sup { line-height: 0; }
+.cards { display: grid; gap: 0 2rem; grid-template-columns: repeat(auto-fill,
+         minmax(min(100%, 28rem), 1fr)); }
+.cards > div { min-width: 0; }
+.wide { overflow-x: auto; box-sizing: border-box; width: fit-content; max-width: 100%;
+        margin: .75rem 0; border: 1px solid #d7dde3; border-radius: 6px; background:
+        linear-gradient(to left, #fff 30%, transparent) right / 3rem 100% no-repeat local,
+        linear-gradient(to left, #0004, transparent) right / 1rem 100% no-repeat scroll; }
+table { border-collapse: collapse; font-size: .875rem; line-height: 1.35;
         white-space: nowrap; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; vertical-align: top; padding: .4rem .7rem;
          border-bottom: 1px solid #e4e9ee; }
 thead th { background: #f4f6f8; }
 tbody tr:last-child > * { border-bottom: 0; }
 th:first-child { text-align: left; position: sticky; left: 0; background: #f4f6f8;
-                 font-weight: 600; white-space: normal; min-width: 5.5rem; max-width: 11rem; }
+                 font-weight: 600; white-space: normal; min-width: 5.5rem; max-width: 9rem; }
+@media (min-width: 60rem) { th:first-child { max-width: 24rem; } }
 td .badge { display: table; margin-left: auto; }
-.paper { color: #5b6670; }
 .badge { border-radius: 4px; padding: 0 .35rem; font-size: .75rem; font-weight: 600;
          white-space: nowrap; background: #eceff2; color: #48525b; }
 .badge.good { background: #d9e9f7; color: #0b4a7d; }
@@ -94,6 +102,9 @@ def _block(block: Block) -> str:
             data = base64.b64encode(svg).decode()
             image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alt)}">'
             return f"<figure>{image}</figure>"
+        case Cards(cards):
+            made = ("\n".join(_block(block) for block in card) for card in cards)
+            return '<div class="cards">' + "".join(f"<div>{one}</div>" for one in made) + "</div>"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from craftmaps.array_file import write_whole
-from craftmaps.reproduce.document import Block, Entry, Heading, Items, Picture, Table, Text
+from craftmaps.reproduce.document import Block, Entry, Heading, Items, Table, Text, pictures
 from craftmaps.reproduce.headlines import headlines
-from craftmaps.reproduce.judge import NOT_RUN, SKIPPED, cells, counts, judged
+from craftmaps.reproduce.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged
 from craftmaps.reproduce.markdown import FIGURES, markdown
 from craftmaps.reproduce.page import page
 from craftmaps.reproduce.sections import section
@@ -57,14 +57,17 @@ def write_report(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     blocks = report(specs, results, quick)
-    pictures = [block for block in blocks if isinstance(block, Picture)]
-    if pictures:
+    files = {f"{FIGURES}/{picture.name}": picture.svg for picture in pictures(blocks)}
+    if files:
         (folder / FIGURES).mkdir(exist_ok=True)
-    files = {f"{FIGURES}/{picture.name}": picture.svg for picture in pictures}
     files |= {"README.md": markdown(blocks).encode(), "index.html": page(TITLE, blocks).encode()}
     for name, content in files.items():
-        write_whole(folder / name, lambda file, content=content: file.write(content))  # type: ignore[misc]
+        _save(folder / name, content)
     return folder / "index.html"
+
+
+def _save(path: Path, content: bytes) -> None:
+    write_whole(path, lambda file: file.write(content))
 
 
 def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[Block]:
@@ -89,11 +92,14 @@ def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list
         blocks += [Heading(3, "Headlines"), Items([(one.word, one.text) for one in first])]
     rows = [
         [Entry((row["title"],), anchor=row["name"])]
-        + [Entry((str(row[word]),)) for word in WORDS]
-        + [Entry((f"{row['claims hold']} of {row['claims']}" if row["claims"] else "none",))]
+        + [Entry((str(row[word] or ""),)) for word in ("measured", *WORDS)]
+        + [Entry((f"{row['claims hold']} of {row['claims']}" if row["claims"] else "",))]
         for row in found
     ]
-    blocks += [Heading(3, "Table by table"), Table(["", *WORDS, "claims hold"], rows)]
+    blocks += [
+        Heading(3, "Table by table"),
+        Table(["cells", "measured", *WORDS, "claims hold"], rows),
+    ]
     blocks += [Text(_RULE), Text(_READING)]
     for spec in specs:
         blocks += section(spec, results, quick)
@@ -107,9 +113,18 @@ def summary(specs: Sequence[Spec], results: Results, quick: bool = False) -> lis
         words = counts(cell for panel in spec.panels for cell in cells(panel, results, quick))
         judgements = [judged(claim, spec, results, quick) for claim in spec.claims]
         rows.append(
-            {"name": spec.name, "title": spec.title}
+            {"name": spec.name, "title": spec.title, "measured": _n_measured(spec, results, quick)}
             | {word: words[word] for word in WORDS}
             | {"claims hold": sum(one.word == HOLDS for one in judgements)}
             | {"claims": len(judgements)}
         )
     return rows
+
+
+def _n_measured(spec: Spec, results: Results, quick: bool) -> int:
+    return sum(
+        bool(results.of(panel.run(method, x, quick)))
+        for panel in spec.panels
+        for method in panel.methods
+        for x in columns(panel, quick)
+    )

@@ -1,13 +1,14 @@
 """The section of one table or figure in a report."""
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from craftmaps.reproduce.document import Block, Entry, Heading, Items, Picture, Table, Text
+from craftmaps.reproduce.document import Block, Cards, Entry, Heading, Items, Picture, Table, Text
 from craftmaps.reproduce.figures import draw
 from craftmaps.reproduce.judge import NOT_PRINTED, NOT_RUN, Cell, cells, columns, judged
-from craftmaps.reproduce.numerals import clock, labels, number
+from craftmaps.reproduce.numerals import clock, decimals, labels, number
 from craftmaps.reproduce.spec import Panel, Spec, key_of
 from craftmaps.reproduce.store import Results
 
@@ -22,9 +23,11 @@ def section(spec: Spec, results: Results, quick: bool = False) -> list[Block]:
         blocks += [Text("Choices where the paper is silent:")]
         blocks += [Items([("", choice) for choice in spec.choices])]
     methods = list(dict.fromkeys(method for panel in spec.panels for method in panel.methods))
-    for panel in spec.panels:
-        if columns(panel, quick):
-            blocks += _panel(spec, panel, results, methods, quick)
+    shown = [panel for panel in spec.panels if _any(panel, results, quick)]
+    for kind, group in itertools.groupby(shown, key=lambda panel: panel.kind):
+        panels = [list(_panel(spec, panel, results, methods, quick)) for panel in group]
+        blocks += [Cards(panels)] if kind == "plot" else itertools.chain(*panels)
+    blocks += _without_results(spec, results, quick)
     left_out = [panel.title for panel in spec.panels if not columns(panel, quick)]
     if left_out:
         blocks.append(Text(f"Left out of a quick run: {'; '.join(left_out)}."))
@@ -41,21 +44,39 @@ def _panel(
     if quick and panel.quick_settings:
         changed = ", ".join(f"{name} = {value}" for name, value in panel.quick_settings.items())
         yield Text(f"In a quick run otherwise than printed: {changed}.")
-    if any(cell.values for cell in found):
-        if panel.kind == "plot":
-            alt = f"{panel.title}: {panel.unit} against {panel.x_label}, for {_listed(panel)}"
-            svg = draw(panel, results, methods, quick)
-            yield Picture(f"{spec.name}-{panel.name}.svg", alt, svg)
-        yield Text(f"{_first_upper(panel.unit)} against {panel.x_label}{_better(panel)}.")
-        yield _table(panel, found)
-    else:
-        yield Text(f"There are no results for {_listed(panel)}.")
-    reasons = _reasons(panel, found)
+    if panel.kind == "plot":
+        alt = f"{panel.title}: {panel.unit} against {panel.x_label}, {', '.join(panel.methods)}"
+        yield Picture(f"{spec.name}-{panel.name}.svg", alt, draw(panel, results, methods, quick))
+    single = {cell.x for cell in found} <= set(columns(panel, quick))
+    along = panel.axis if panel.curve and single else panel.x_label
+    over = f", {panel.relative_to} over the method" if panel.relative_to else ""
+    better = "" if panel.lower_is_better else "; more is better"
+    yield Text(f"{panel.unit[:1].upper()}{panel.unit[1:]}{over}{better}; columns: {along}.")
+    yield _table(panel, found, along)
+    reasons = _reasons(columns(panel, quick), found)
     if reasons:
         yield Items(reasons)
 
 
-def _table(panel: Panel, found: Sequence[Cell]) -> Table:
+def _any(panel: Panel, results: Results, quick: bool) -> bool:
+    return any(cell.values for cell in cells(panel, results, quick))
+
+
+def _without_results(spec: Spec, results: Results, quick: bool) -> Iterator[Block]:
+    """The panels of which nothing was measured, and why; each reason once."""
+    titles: dict[tuple[str, str], list[str]] = {}
+    for panel in spec.panels:
+        if columns(panel, quick) and not _any(panel, results, quick):
+            for cell in cells(panel, results, quick):
+                told = titles.setdefault((cell.word, cell.reason or "not run yet."), [])
+                if panel.title not in told:
+                    told.append(panel.title)
+    if titles:
+        yield Heading(3, "Not measured")
+        yield Items([(word, f"{'; '.join(of)}: {why}") for (word, why), of in titles.items()])
+
+
+def _table(panel: Panel, found: Sequence[Cell], along: str) -> Table:
     by_place = {(cell.method, cell.x): cell for cell in found}
     absent = {cell.method: cell for cell in found if not cell.values}
     x = list(dict.fromkeys(cell.x for cell in found if cell.values or not panel.curve))
@@ -66,7 +87,7 @@ def _table(panel: Panel, found: Sequence[Cell]) -> Table:
         + [_entry(panel, by_place.get((method, one), absent.get(method))) for one in x]
         for method in panel.methods
     ]
-    return Table([panel.x_label if not panel.curve else "method", *labels(x)], rows)
+    return Table([along, *labels(x)], rows)
 
 
 def _entry(panel: Panel, cell: Cell | None) -> Entry:
@@ -76,23 +97,24 @@ def _entry(panel: Panel, cell: Cell | None) -> Entry:
     printed = number(cell.printed, digits)
     lines = [f"[{printed}]"] if printed else []
     if cell.values:
-        spread = number(cell.deviation, digits)
+        places = decimals(cell.mean) if digits is None else digits
+        spread = number(cell.deviation, places, shown=1)
         ours = number(cell.mean, digits) + (f" ± {spread}" if spread else "")
         lines.insert(0, f"{ours} ({len(cell.values)})")
     return Entry(tuple(lines), "" if cell.word == NOT_PRINTED else cell.word)
 
 
-def _reasons(panel: Panel, found: Sequence[Cell]) -> list[tuple[str, str]]:
-    """Each reason once, with the x and methods that it holds for."""
+def _reasons(shown: Sequence[Any], found: Sequence[Cell]) -> list[tuple[str, str]]:
+    """Each reason once, with the x that it holds for."""
+    names = dict(zip(shown, labels(shown), strict=True))
     where: dict[tuple[str, str], list[Cell]] = {}
     for cell in found:
         if not cell.values and (cell.reason or cell.word != NOT_RUN):
             where.setdefault((cell.word, cell.reason), []).append(cell)
     told = []
     for (word, reason), those in where.items():
-        x = list(dict.fromkeys(cell.x for cell in those))
-        named = f"{', '.join(labels(x))}: " if len(x) < len(panel.x) else ""
-        told.append((word, f"{named}{reason}"))
+        x = dict.fromkeys(names[cell.x] for cell in those)
+        told.append((word, f"{', '.join(x)}: {reason}" if len(x) < len(names) else reason))
     return told
 
 
@@ -149,15 +171,3 @@ def _place(environment: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         f"{environment['threads']} threads; Python {environment['python']}, {versions}"
     )
     return text + (f"; commit {environment['commit']}." if environment.get("commit") else ".")
-
-
-def _listed(panel: Panel) -> str:
-    return ", ".join(panel.methods)
-
-
-def _better(panel: Panel) -> str:
-    return "" if panel.lower_is_better else "; more is better"
-
-
-def _first_upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -94,7 +94,8 @@ class Panel:
 
     def printed_at(self, method: str, x: Any) -> float:
         """What the paper prints there; nan if nothing."""
-        return self.printed[method][self.x.index(x)] if method in self.printed else math.nan
+        found = method in self.printed and x in self.x
+        return self.printed[method][self.x.index(x)] if found else math.nan
 
     def runs(self, quick: bool, seeds: int | None) -> Iterator[Run]:
         """All runs, the first seed of all cells before the second of any."""

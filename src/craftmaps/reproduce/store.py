@@ -53,7 +53,7 @@ class Results:
 
     def of(self, run: Run) -> list[dict[str, Any]]:
         """The rows of all seeds of a run that has none."""
-        found = []
+        found: list[dict[str, Any]] = []
         while (row := self._rows.get(key_of(run | {"seed": len(found)}))) is not None:
             found.append(row)
         return [row for row in found if "values" in row]

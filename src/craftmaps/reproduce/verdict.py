@@ -32,8 +32,8 @@ def pooled(cells: Iterable[Sequence[float]]) -> Spread:
 
     Examples
     --------
-    >>> pooled([[9.0, 11.0], [5.0]])
-    Spread(relative=0.1414213562373095, freedom=1)
+    >>> pooled([[3.0, 5.0], [1.0], [8.0, 8.0]])
+    Spread(relative=0.25, freedom=2)
     """
     total, freedom = 0.0, 0
     for values in cells:
