@@ -22,7 +22,7 @@ SPECS = [name for name in spec.names() if name.startswith(("kk-", "pp-"))]
 RUN = {
     "data": "gisette",
     "kernel": "(1 + <x,y>)^3",
-    "size": 60,
+    "size": 300,
     "seed": 0,
     "train_rows": 600,
     "test_rows": 400,
