@@ -23,7 +23,7 @@ EXACT = "K + LIBSVM"
 ONE_PASS = "CRAFT + one pass"
 METHODS = (EXACT, ONE_PASS, *(f"{name} + LIBLINEAR" for name in MAPS))
 
-_PENALTIES = [0.1, 1.0, 10.0, 100.0]
+_PENALTIES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]  # (1 + t)^10 reaches 1,024
 _SEARCH_ROWS = 2000
 _CACHE = 1000  # megabytes, of LIBSVM
 _BLOCK = 1000  # test rows whose kernel values are held at a time
