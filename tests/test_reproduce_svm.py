@@ -146,7 +146,7 @@ def test_h01_has_the_smaller_error(kernel, size):
 
 def test_errors_tell_a_map_of_the_wrong_degree(monkeypatch):
     """Features of (1 + t)^2 in the place of (1 + t)^3 are off by more than any number mends."""
-    run = TOY | {"kernel": "(1 + <x,y>)^3", "columns": 3, "method": "H0/1", "size": 20_000}
+    run = TOY | {"kernel": "(1 + <x,y>)^3", "method": "H0/1", "size": 20_000}
     right = pair_errors(run)["mean_relative"]
     module = importlib.import_module("craftmaps.reproduce.pair_errors")
 
@@ -154,7 +154,7 @@ def test_errors_tell_a_map_of_the_wrong_degree(monkeypatch):
         return map_of(name, Polynomial(kernel.degree - 1), size, **more)
 
     monkeypatch.setattr(module, "map_of", wrong)
-    assert pair_errors(run)["mean_relative"] > 2 * right
+    assert pair_errors(run)["mean_relative"] > 5 * right
 
 
 def test_points_are_uniform_in_the_ball():

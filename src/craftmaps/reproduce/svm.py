@@ -24,7 +24,7 @@ ONE_PASS = "CRAFT + one pass"
 METHODS = (EXACT, ONE_PASS, *(f"{name} + LIBLINEAR" for name in MAPS))
 
 _PENALTIES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]  # (1 + t)^10 reaches 1,024
-_SEARCH_ROWS = 2000
+_SEARCH_ROWS = 1000
 _CACHE = 1000  # megabytes, of LIBSVM
 _BLOCK = 1000  # test rows whose kernel values are held at a time
 
@@ -34,7 +34,7 @@ def measure(run: Run) -> dict[str, float]:
 
     Training includes the construction of features or of the Gram matrix; testing is that of all
     rows that were not trained on, by the time of those that were tested. The choice of C, by 3-fold
-    cross-validation on up to 2,000 training rows, is not counted.
+    cross-validation on up to 1,000 training rows, is not counted.
     """
     method = run["method"]
     with warnings.catch_warnings(), at_most_threads(1):
