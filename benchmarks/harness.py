@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
+
+from craftmaps.reproduce.environment import cpu
 
 DATA = os.environ.get("CRAFTMAPS_DATA")
 
@@ -67,11 +68,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def machine() -> str:
     """CPU, threads and versions, in one line."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].split(":")[1].strip() if names else cpu
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    return f"{cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
+    return f"{cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"

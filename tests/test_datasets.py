@@ -211,7 +211,7 @@ def test_openml_training_rows_come_first(folder):
 
 def test_openml_of_another_length_is_refused(folder):
     fill_cache(folder, 32, {"a": "NUMERIC", "class": "{0,1}"}, ["1,0", "2,1"])
-    with pytest.raises(ValueError, match="pendigits should have 10992 rows, and .* 32 has 2"):
+    with pytest.raises(ValueError, match=r"pendigits should have 10992 rows, and .* 32 has 2"):
         datasets.load("pendigits")
 
 

@@ -113,7 +113,7 @@ def deskew(X: Any) -> np.ndarray:
     array([0., 0., 0., 0., 5., 0., 0., 0., 0.], dtype=float32)
     """
     X, side = _images(X)
-    out = np.empty_like(X)
+    out = np.empty(X.shape, np.float32)
 
     def task(start: int, stop: int) -> None:
         deskew_rows(X[start:stop], side, out[start:stop])
@@ -141,7 +141,8 @@ def _blocks(
         plain = np.count_nonzero(places < len(X)) if originals else 0
         out = np.empty((len(places), X.shape[1]), np.float32)
         out[:plain] = X[sources[:plain]]
-        _warp(X, sources[plain:], places[plain:], key, amounts, splines, out[plain:])
+        if plain < len(out):
+            _warp(X, sources[plain:], places[plain:], key, amounts, splines, out[plain:])
         yield out, y[sources]
 
 
@@ -180,7 +181,7 @@ def _splines(side: int) -> np.ndarray:
     place = np.arange(side) * _CELLS / side
     t = np.abs(place - np.arange(-1, _CELLS + 2)[:, None])
     near, far = (4 - 6 * t**2 + 3 * t**3) / 6, np.clip(2 - t, 0, None) ** 3 / 6
-    return np.where(t < 1, near, far).astype(np.float32)
+    return np.asarray(np.where(t < 1, near, far), dtype=np.float32)
 
 
 def _images(X: Any) -> tuple[np.ndarray, int]:

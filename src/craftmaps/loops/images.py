@@ -119,7 +119,7 @@ def _random_matrix(state: np.ndarray, amounts: np.ndarray) -> tuple[float, float
     tall, wide = 1.0 + amounts[2] * _uniform(state), 1.0 + amounts[2] * _uniform(state)
     shear = amounts[3] * _uniform(state)
     c, s = math.cos(angle), math.sin(angle)
-    return c * tall, s * wide, c * shear - s * tall, c * wide + s * shear
+    return c * tall + s * shear, s * wide, c * shear - s * tall, c * wide
 
 
 @compiled

@@ -1,6 +1,8 @@
 """Make the runs of a specification, and go on where an earlier call stopped."""
 
+import functools
 import importlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Any
 
 from craftmaps.datasets import Missing, load
 from craftmaps.reproduce.environment import environment
-from craftmaps.reproduce.spec import Run, Spec
+from craftmaps.reproduce.spec import Run, Spec, key_of
 from craftmaps.reproduce.store import Results
 
 Told = Callable[[int, int, Run, float], None]
@@ -34,15 +36,14 @@ def reproduce(
     seeds : int or None, default=None
         Seeds of each cell; None takes what the specification says.
     tell : function or None, default=None
-        Called before each run, with its number, how many there are, the run, and the seconds since
-        the start.
+        Called before each run, with its number, how many are to be made, the run, and the seconds
+        since the start.
     """
     results = Results(folder)
-    runs = [run for spec in specs for run in spec.runs(quick, seeds)]
+    asked = [run for spec in specs for run in spec.runs(quick, seeds)]
+    runs = list({key_of(run): run for run in asked if run not in results}.values())
     start = time.perf_counter()
     for number, run in enumerate(runs):
-        if run in results:
-            continue
         if tell is not None:
             tell(number, len(runs), run, time.perf_counter() - start)
         _make(run, results)
@@ -53,13 +54,19 @@ def _make(run: Run, results: Results) -> None:
     start = time.perf_counter()
     name = run.get("data")
     try:
-        checksum = None if name is None else load(name).sha256
+        checksum = None if name is None else _checksum(name, os.environ.get("CRAFTMAPS_DATA"))
         values = measure(run)
     except Missing as error:
         results.add(run, skipped=str(error))
         return
     took = time.perf_counter() - start
     results.add(run, values=values, seconds=took, data_sha256=checksum, environment=environment())
+
+
+@functools.cache
+def _checksum(name: str, folder: str | None) -> str:
+    """That of a data set; kept, because it takes reading all of it."""
+    return load(name).sha256
 
 
 def measure(run: Run) -> dict[str, Any]:

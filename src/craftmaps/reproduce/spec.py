@@ -145,7 +145,9 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Spec:
-    """The specification of that name."""
+    """The specification of that name, or of a file whose name ends in .toml."""
+    if name.endswith(".toml"):
+        return parse(Path(name).stem, Path(name).read_text())
     if name not in names():
         raise ValueError(f"there is no table or figure {name!r}; there are {', '.join(names())}.")
     return parse(name, (files(__package__) / "specs" / f"{name}.toml").read_text())
@@ -153,12 +155,17 @@ def load(name: str) -> Spec:
 
 def parse(name: str, text: str) -> Spec:
     """A specification from TOML; keys that mean nothing are refused."""
-    given = tomllib.loads(text)
-    panels = given.pop("panels")
-    claims = [Claim(**claim) for claim in given.pop("claims", [])]
-    shared = {key: given.pop(key) for key in _PANEL_KEYS & set(given) - {"title"}}
-    made = [_panel(name, shared | panel) for panel in panels]
-    return Spec(name=name, panels=made, claims=claims, **given)
+    try:
+        given = tomllib.loads(text)
+        panels = given.pop("panels")
+        claims = [Claim(**claim) for claim in given.pop("claims", [])]
+        shared = {key: given.pop(key) for key in _PANEL_KEYS & set(given) - {"title"}}
+        made = [_panel(name, shared | panel) for panel in panels]
+        return Spec(name=name, panels=made, claims=claims, **given)
+    except KeyError as missing:
+        raise ValueError(f"{name} is no specification: it has no {missing}.") from None
+    except (TypeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{name} is no specification: {error}.") from error
 
 
 def key_of(run: Run) -> str:
