@@ -22,12 +22,12 @@ SPECS = [name for name in spec.names() if name.startswith(("kk-", "pp-"))]
 RUN = {
     "data": "gisette",
     "kernel": "(1 + <x,y>)^3",
-    "size": 60,
+    "size": 300,
     "seed": 0,
     "train_rows": 600,
     "test_rows": 400,
     "lengths": "constant",
-    "classes": "halves",
+    "classes": "two",
 }
 TOY = {"kernel": "(1 + <x,y>)^10", "rows": 100, "columns": 20, "size": 30, "seed": 0}
 
@@ -57,7 +57,7 @@ def test_tensor_sketch_learns_it_too_and_its_time_has_two_parts():
     values = measure(RUN | {"method": "TS + LIBLINEAR"})
     assert values["accuracy"] > 85
     assert values["train_seconds"] == values["map_seconds"] + values["fit_seconds"]
-    assert values["C"] in (0.1, 1, 10, 100)
+    assert values["C"] in (0.001, 0.01, 0.1, 1, 10, 100)
 
 
 def test_the_exact_svm_is_made_once_for_all_sizes():
@@ -93,13 +93,13 @@ def test_lengths_are_learnt_from_training_rows():
 
 def test_classes_are_split_in_random_halves_of_every_class():
     y = np.repeat([3, 5, 7, 11, 13], 10)
-    halves = [regrouped(y, "nursery", "halves", seed) for seed in range(20)]
+    halves = [regrouped(y, "nursery", "two", seed) for seed in range(20)]
     for one in halves:
         assert {len(set(one[y == label])) for label in set(y)} == {1}
         assert one.sum() == 20  # two classes of five
     assert len({tuple(one) for one in halves}) > 3
-    np.testing.assert_array_equal(regrouped(y, "covertype", "of LIBSVM", 0), y == 2)
-    np.testing.assert_array_equal(regrouped(y, "mnist", "of LIBSVM", 0), np.repeat(range(5), 10))
+    np.testing.assert_array_equal(regrouped(y // 3, "covertype", "two", 0), y == 7)
+    np.testing.assert_array_equal(regrouped(y, "mnist", "all", 0), np.repeat(range(5), 10))
 
 
 def test_nursery_has_eight_columns():
@@ -133,9 +133,9 @@ def test_h01_counts_random_features_alone_and_rf_is_as_printed():
 
 
 @pytest.mark.parametrize("kernel", ["(1 + <x,y>)^10", "exp(<x,y>)"])
-@pytest.mark.parametrize("size", [10, 100, 1000])
+@pytest.mark.parametrize("size", [100, 1000])
 def test_h01_has_the_smaller_error(kernel, size):
-    """KK Figure 1, on the mean of 10 seeds, which differ by a factor of two and more."""
+    """KK Figure 1, on the mean of 10 seeds: they differ by a factor of 1.6 and more."""
 
     def error(method):
         run = TOY | {"kernel": kernel, "size": size, "method": method}
@@ -145,8 +145,8 @@ def test_h01_has_the_smaller_error(kernel, size):
 
 
 def test_errors_tell_a_map_of_the_wrong_degree(monkeypatch):
-    """Features of (1 + t)^9 in the place of (1 + t)^10 are off by more than any number mends."""
-    run = TOY | {"method": "H0/1", "size": 50_000}
+    """Features of (1 + t)^2 in the place of (1 + t)^3 are off by more than any number mends."""
+    run = TOY | {"kernel": "(1 + <x,y>)^3", "method": "H0/1", "size": 20_000}
     right = pair_errors(run)["mean_relative"]
     module = importlib.import_module("craftmaps.reproduce.pair_errors")
 
@@ -154,7 +154,7 @@ def test_errors_tell_a_map_of_the_wrong_degree(monkeypatch):
         return map_of(name, Polynomial(kernel.degree - 1), size, **more)
 
     monkeypatch.setattr(module, "map_of", wrong)
-    assert pair_errors(run)["mean_relative"] > 2 * right
+    assert pair_errors(run)["mean_relative"] > 3 * right
 
 
 def test_points_are_uniform_in_the_ball():
@@ -225,8 +225,10 @@ def test_specifications_ask_for_what_there_is(name):
     panels = {panel.name: panel for panel in found.panels}
     for claim in found.claims:
         assert {claim.better, claim.than} <= set(panels[claim.panel].methods)
-        assert panels[claim.panel].lower_is_better != bool(panels[claim.panel].relative_to)
+
     for panel in found.panels:
+        higher = panel.value == "accuracy" or bool(panel.relative_to)
+        assert panel.lower_is_better != higher
         assert set(panel.quick) <= set(panel.x)
 
 

@@ -28,7 +28,7 @@ def rows_of(run: Run) -> Rows:
     """The rows of a run.
 
     It says how many train and test at most (`train_rows`, `test_rows`), how lengths are set
-    ("constant", KK, or "unit", PP) and what the classes are ("halves", KK, or "of LIBSVM", PP).
+    ("constant", KK, or "unit", PP) and what the classes are ("two", KK, or "all", PP).
     """
     names = ("data", "seed", "train_rows", "test_rows", "lengths", "classes")
     return _rows(*(run[name] for name in names))
@@ -59,18 +59,17 @@ def codes(onehot: np.ndarray) -> np.ndarray:
 
 
 def regrouped(y: np.ndarray, name: str, classes: str, seed: int) -> np.ndarray:
-    """Labels 0, 1, ... of the classes that the run names.
+    """Labels 0, 1, ...: of two random groups of the classes if classes is "two", else of all.
 
-    "halves" are two random groups of the classes; "of LIBSVM" are those of its collection, where
-    Covertype has class 2 against the others.
+    Covertype is taken as in LIBSVM's collection, class 2 against the others.
     """
-    found, labels = np.unique(y, return_inverse=True)
-    if classes == "halves" and len(found) > 2:
-        chosen = np.random.default_rng(seed).permutation(len(found))[: len(found) // 2]
-        return np.isin(labels, chosen).astype(int)
-    if classes == "of LIBSVM" and name == "covertype":
+    if name == "covertype":
         return np.asarray(y == 2, dtype=int)
-    return np.asarray(labels)
+    found, labels = np.unique(y, return_inverse=True)
+    if classes == "all" or len(found) == 2:
+        return np.asarray(labels)
+    chosen = np.random.default_rng(seed).permutation(len(found))[: len(found) // 2]
+    return np.isin(labels, chosen).astype(int)
 
 
 def scaled(train: np.ndarray, test: np.ndarray, lengths: str) -> tuple[np.ndarray, np.ndarray]:
