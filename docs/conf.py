@@ -30,6 +30,7 @@ html_math_renderer = "mathml"
 highlight_language = "none"  # what code prints has no language
 
 default_role = "py:obj"
+smartquotes = False  # quotes are code here
 templates_path = ["_templates"]
 autosummary_generate = True
 numpydoc_show_class_members = False

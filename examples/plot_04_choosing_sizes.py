@@ -26,7 +26,7 @@ sizes = [64, 128, 256, 512, 1024]
 
 def error(n_components, n_up):
     feature_map = CraftMap(kernel, n_components, n_up=n_up, h01="none")
-    return float(gram_error(feature_map, X, "frobenius", n_rows=400, seeds=3))
+    return float(gram_error(feature_map, X, "frobenius", n_rows=400, seeds=5))
 
 
 # %%

@@ -49,23 +49,24 @@ waving = ShiftInvariant(two_bands, value=waves)
 # mean, which is right, since the maps are unbiased.
 
 x = np.linspace(-1, 1, 81)
-line = np.column_stack([x, np.zeros_like(x)])
-unit = np.array([[1.0, 0.0]])
-origin = np.zeros((1, 2))
-cases = [
-    ("list: 0.2 + t² + t⁴ / 2", even, RandomMaclaurin, line, unit),
-    ("function: cosh t", cosh, RandomMaclaurin, line, unit),
-    ("spectrum: two bands", waving, FourierFeatures, 3 * line, origin),
+direction = np.array([[0.1, -0.5, 0.3, 0.6, -0.2, 0.4, 0.3, 0.1]])
+direction /= np.linalg.norm(direction)
+line, first = x[:, None] * direction, x[:, None] * np.eye(1, 8)
+origin = np.zeros((1, 8))
+cases = [  # title, kernel, map, rows along a line, the row that they are compared with, scale of x
+    ("list: 0.2 + t² + t⁴ / 2", even, RandomMaclaurin, line, direction, 1),
+    ("function: cosh t", cosh, RandomMaclaurin, line, direction, 1),
+    ("spectrum: two bands", waving, FourierFeatures, 3 * first, origin, 3),
 ]
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
-for axes, (title, kernel, kind, rows, point) in zip(panels, cases, strict=True):
+for axes, (title, kernel, kind, rows, point, scale) in zip(panels, cases, strict=True):
     draws = []
     for seed in range(20):
         feature_map = kind(kernel, 256, random_state=seed).fit(np.vstack([rows, point]))
         draws.append((feature_map.transform(rows) @ feature_map.transform(point).T).ravel())
-    axes.plot(rows[:, 0], np.transpose(draws), color="0.85", linewidth=1)
-    axes.plot(rows[:, 0], np.mean(draws, axis=0), color="C0", linewidth=3, label="mean of draws")
-    axes.plot(rows[:, 0], kernel(rows, point), "k--", linewidth=1, label="exact")
+    axes.plot(scale * x, np.transpose(draws), color="0.85", linewidth=1)
+    axes.plot(scale * x, np.mean(draws, axis=0), color="C0", linewidth=3, label="mean of draws")
+    axes.plot(scale * x, kernel(rows, point), "k--", linewidth=1, label="exact")
     axes.set_title(title, fontsize="medium")
 panels[0].legend(frameon=False)
 plt.show()

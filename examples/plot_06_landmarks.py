@@ -29,7 +29,7 @@ choices = ("uniform", "leverage", "rpcholesky", "kmeans")
 
 # %%
 # Thirty landmarks of each kind. Uniform ones sit in the crowds, where rows are alike and one
-# would do. The others spread out to what is not explained yet.
+# would do, and leverage scores do little better here. Pivoted Cholesky and k-means spread out.
 
 figure, panels = plt.subplots(1, 4, figsize=(11, 3.1), layout="constrained", sharey=True)
 for axes, landmarks in zip(panels, choices, strict=True):
@@ -42,8 +42,8 @@ for axes, landmarks in zip(panels, choices, strict=True):
 plt.show()
 
 # %%
-# Does that matter for real data? On the digits the rows are spread more evenly, and the gain is
-# smaller, but it is there at every size.
+# Does that matter for real data? On the digits the rows are spread more evenly. k-means still
+# helps much, the others little: measure on your own rows before paying for a clustering.
 
 digits = normalize(load_digits().data)
 sizes = [25, 50, 100, 200, 400]
