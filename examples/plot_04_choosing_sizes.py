@@ -48,8 +48,9 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# Four times E halves the error, always. A larger D helps until the floor is reached, and then no
-# more. ``n_up="auto"`` stops there: it evaluates variance formulas on some pairs of your rows
+# Four times E halve the error. A larger D helps until the floor is reached, and then no more; a
+# small D is not only worse but erratic, since products of degree seven have long tails.
+# ``n_up="auto"`` stops where D adds little: it evaluates variance formulas on some pairs of your rows
 # before anything is drawn.
 
 for E in sizes:

@@ -25,7 +25,8 @@ feature_map = CraftMap(Polynomial(degree=3), n_components=512, random_state=0)
 
 # %%
 # One-vs-rest has 200 targets. Random codes of more and more bits approach it, and how bits are
-# turned into classes matters: Hamming distances throw away how sure each bit is.
+# turned into classes matters: Hamming distances throw away how sure each bit is. Losses and squared
+# distances agree as long as predicted bits stay within [-1, 1].
 
 one_vs_rest = OnePassClassifier(feature_map).fit(X[train], y[train])
 bits = [16, 32, 64, 128, 200]
