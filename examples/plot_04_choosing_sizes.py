@@ -50,8 +50,8 @@ plt.show()
 # %%
 # Four times E halve the error. A larger D helps until the floor is reached, and then no more; a
 # small D is not only worse but erratic, since products of degree seven have long tails.
-# ``n_up="auto"`` stops where D adds little: it evaluates variance formulas on some pairs of your rows
-# before anything is drawn.
+# ``n_up="auto"`` stops where D adds little: it evaluates variance formulas on some pairs of your
+# rows before anything is drawn.
 
 for E in sizes:
     feature_map = CraftMap(kernel, E, random_state=0).fit(X)
