@@ -87,19 +87,25 @@ def running():
 
 
 def looked_at():
-    """All pages of the guide and of the gallery, and one of each kind of the API."""
-    return [*GUIDE, API / "craftmaps.CraftMap.html", API / "craftmaps.scale.blocks.read.html"]
+    """All pages of the guide and of the gallery, and of the API a class, a function, a long name."""
+    names = [
+        "CraftMap",
+        "scale.blocks.read",
+        "diagnose.bounds.gaussian_products_components_all_pairs",
+    ]
+    return GUIDE + [API / f"craftmaps.{name}.html" for name in names]
 
 
-@pytest.mark.parametrize("width", [PHONE, DESKTOP])
 @pytest.mark.parametrize("page", looked_at(), ids=lambda page: str(page.relative_to(SITE)))
-def test_pages_fit_their_window(page, width, running):
-    with open_page(page, width, running) as opened:
+def test_pages_fit_a_phone_and_a_desktop(page, running):
+    with open_page(page, PHONE, running) as opened:
+        assert overflow(opened) <= 0
+        size = opened.evaluate("parseFloat(getComputedStyle(document.body).fontSize)")
+        assert size >= 14, "too small to read"
+        opened.set_viewport_size({"width": DESKTOP, "height": 900})
         assert overflow(opened) <= 0
         assert opened.errors == []
         assert foreign_requests(opened) == []
-        size = opened.evaluate("parseFloat(getComputedStyle(document.body).fontSize)")
-        assert size >= 14, "too small to read"
 
 
 def test_a_page_that_sticks_out_is_noticed(tmp_path, running):
@@ -107,8 +113,12 @@ def test_a_page_that_sticks_out_is_noticed(tmp_path, running):
     page.write_text("<meta name=viewport content='width=device-width'><p style='width:800px'>x")
     with open_page(page, PHONE, running) as opened:
         assert overflow(opened) > 300
-    with open_page(page, DESKTOP, running) as opened:
+        opened.set_viewport_size({"width": DESKTOP, "height": 900})
         assert overflow(opened) <= 0
+    for box, sticks_out in (("hidden", True), ("auto", False)):
+        page.write_text(f"<div style='overflow-x:{box}'><p style='width:800px'>x</p></div>")
+        with open_page(page, PHONE, running) as opened:
+            assert (overflow(opened) > 300) == sticks_out, box
 
 
 def test_formulas_and_pictures_are_drawn(running):
