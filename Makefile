@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format benchmarks clean
+.PHONY: demo test lint format docs benchmarks clean
 
 demo: .venv/demo.stamp  ## kernel classifiers on the digits: error, time, size, a plot
 	$(BIN)/craftmaps demo
@@ -20,11 +20,15 @@ format: .venv/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: .venv/docs.stamp  ## the site, with every example of the gallery run: docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 benchmarks: .venv/dev.stamp  ## measure, and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv demo-output
+	rm -rf .venv demo-output docs/_build docs/gallery docs/generated
 
 .venv/created.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -39,4 +43,8 @@ clean:
 
 .venv/dev.stamp: .venv/created.stamp pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[plots,dask,spark,files]' --group dev
+	@touch $@
+
+.venv/docs.stamp: .venv/created.stamp pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group docs
 	@touch $@

@@ -79,9 +79,27 @@ def _address(path_or_url):
 
 
 def overflow(page):
-    """How many pixels the page is wider than its window; 0 where nothing sticks out."""
+    """How many pixels something sticks out of the window at its right; 0 where nothing does.
+
+    Clipped text counts as well, which a scroll bar would not tell. What stands in a box that
+    scrolls by itself does not count, unless the box holds the heading, that is, the page.
+    """
     return page.evaluate(
-        "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
+        """() => {
+            const width = document.documentElement.clientWidth;
+            const seen = {visibilityProperty: true, opacityProperty: true};
+            const scrolls = (e) => ["auto", "scroll"].includes(getComputedStyle(e).overflowX)
+                && !e.querySelector("h1");
+            let most = document.scrollingElement.scrollWidth - width;
+            for (const element of document.body.querySelectorAll("*")) {
+                const out = element.getBoundingClientRect().right - width;
+                if (out <= Math.max(most, 1) || !element.checkVisibility(seen)) continue;
+                let box = element.parentElement;
+                while (box !== document.body && !scrolls(box)) box = box.parentElement;
+                if (box === document.body) most = out;
+            }
+            return most;
+        }"""
     )
 
 

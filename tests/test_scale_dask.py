@@ -122,6 +122,20 @@ def test_data_frames(cluster, data, feature_map):
     assert len(predict(found, only_some).compute()) == 11
 
 
+def test_parquet_files_of_which_one_column_is_the_label(
+    cluster, data, feature_map, local, tmp_path
+):
+    """Dask would read the one column of several files at once, and all columns file by file."""
+    names = list("abcdef")
+    frame = pd.DataFrame(data[0], columns=names).assign(label=data[1])
+    for number, start in enumerate(range(0, len(frame), 700)):
+        frame.iloc[start : start + 700].to_parquet(tmp_path / f"part-{number}.parquet")
+    rows = dd.read_parquet(str(tmp_path / "*.parquet"))
+    assert len(rows["label"].to_delayed()) < rows.npartitions, "Dask no longer does this"
+    found = fit(OnePassClassifier(feature_map), rows[names], rows["label"])
+    np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-9)
+
+
 def test_delayed_blocks_weights_and_several_targets(cluster, data, feature_map):
     X, weights = data[0], np.random.default_rng(1).uniform(0, 2, 3000)
     targets = X[:, :2] ** 2

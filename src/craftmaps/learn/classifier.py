@@ -259,7 +259,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of shape (n_samples, n_classes): softmax of temperature_ times scores."""
+        """Softmax of `temperature_` times scores, of shape (n_samples, n_classes)."""
         stream_of(self)
         t = self.temperature_
         return np.concatenate([softmax(t * scores, axis=1) for scores in self._scores(X)])

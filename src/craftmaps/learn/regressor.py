@@ -54,7 +54,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_ : float or ndarray of shape (n_targets,)
     alpha_ : float or ndarray of shape (n_targets,)
     jitter_ : float or ndarray
-        What had to be added to alpha_ because the system was singular to working precision; 0
+        What had to be added to `alpha_` because the system was singular to working precision; 0
         usually, and a warning otherwise.
     condition_ : float or ndarray
         Condition number of the system that was solved: of extreme eigenvalues where alpha was

@@ -162,8 +162,19 @@ def _partitions(X: Any, y: Any, weights: Any) -> tuple[list[list[Any]], list[int
                 f"whose lengths are not known; repartition one like the other, or call "
                 f"compute_chunk_sizes() on arrays."
             )
-    columns = (np.ravel(part.to_delayed()) for part in arrays.values())
+    columns = (_delayed(part) for part in arrays.values())
     return [list(parts) for parts in zip(*columns, strict=True)], lengths
+
+
+def _delayed(part: Any) -> Any:
+    """The partitions, each a delayed value.
+
+    Dask's full optimisation would make one of several partitions of files of which few columns are
+    needed, so those of X and of y would no longer agree; columns are chosen without it.
+    """
+    if isinstance(part, da.Array):
+        return np.ravel(part.to_delayed())
+    return part.simplify().to_delayed(optimize_graph=False)
 
 
 def _whole_rows(array: Any, name: str) -> Any:

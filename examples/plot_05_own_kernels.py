@@ -1,0 +1,72 @@
+"""
+Kernels of your own
+===================
+
+Three ways to a kernel that nobody has named: a list of coefficients, a function, a spectrum. All
+of them get features, exact Gram matrices and learners like the built-in ones.
+"""
+
+# %%
+# **A power series.** Any sum of a_n <x, y>^n with a_n >= 0 is a kernel. **A function** that has
+# such a series, cosh here, is expanded for you.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from craftmaps import DotProduct, FourierFeatures, RandomMaclaurin
+from craftmaps.kernels import ShiftInvariant
+
+even = DotProduct([0.2, 0.0, 1.0, 0.0, 0.5])
+cosh = DotProduct.from_function(np.cosh)
+print(cosh.maclaurin(6).round(4))
+
+# %%
+# A negative coefficient would make it no kernel, and is refused.
+
+try:
+    DotProduct([1.0, -0.5])(np.eye(2))
+except ValueError as error:
+    print(error)
+
+# %%
+# **A spectrum.** A shift-invariant kernel is the mean of cos<w, x - y>; a function that draws w
+# defines it. Two bands of frequencies make a kernel that waves.
+
+
+def two_bands(n, d, rng):
+    centres = rng.choice([-4.0, 4.0], size=(n, 1))
+    return np.hstack([centres, np.zeros((n, d - 1))]) + rng.normal(size=(n, d))
+
+
+def waves(differences):
+    return np.cos(4 * differences[..., 0]) * np.exp(-0.5 * (differences**2).sum(axis=-1))
+
+
+waving = ShiftInvariant(two_bands, value=waves)
+
+# %%
+# Features against exact values, along a line. Grey: twenty draws of 256 features. Blue: their
+# mean, which is right, since the maps are unbiased.
+
+x = np.linspace(-1, 1, 81)
+direction = np.array([[0.1, -0.5, 0.3, 0.6, -0.2, 0.4, 0.3, 0.1]])
+direction /= np.linalg.norm(direction)
+line, first = x[:, None] * direction, x[:, None] * np.eye(1, 8)
+origin = np.zeros((1, 8))
+cases = [  # title, kernel, map, rows along a line, the row that they are compared with, scale of x
+    ("list: 0.2 + t² + t⁴ / 2", even, RandomMaclaurin, line, direction, 1),
+    ("function: cosh t", cosh, RandomMaclaurin, line, direction, 1),
+    ("spectrum: two bands", waving, FourierFeatures, 3 * first, origin, 3),
+]
+figure, panels = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+for axes, (title, kernel, kind, rows, point, scale) in zip(panels, cases, strict=True):
+    draws = []
+    for seed in range(20):
+        feature_map = kind(kernel, 256, random_state=seed).fit(np.vstack([rows, point]))
+        draws.append((feature_map.transform(rows) @ feature_map.transform(point).T).ravel())
+    axes.plot(scale * x, np.transpose(draws), color="0.85", linewidth=1)
+    axes.plot(scale * x, np.mean(draws, axis=0), color="C0", linewidth=3, label="mean of draws")
+    axes.plot(scale * x, kernel(rows, point), "k--", linewidth=1, label="exact")
+    axes.set_title(title, fontsize="medium")
+panels[0].legend(frameon=False)
+plt.show()

@@ -1,0 +1,65 @@
+"""
+Many classes, few targets
+=========================
+
+With hundreds of classes, one target per class is a lot. Error-correcting codes give each class a
+word of bits, and learn the bits.
+"""
+
+# %%
+# Two hundred classes, each a cloud around a random centre.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.preprocessing import normalize
+
+from craftmaps import CraftMap, OnePassClassifier, Polynomial
+
+rng = np.random.default_rng(0)
+n_classes = 200
+centres = rng.normal(size=(n_classes, 20))
+y = rng.integers(n_classes, size=12_000)
+X = normalize(centres[y] + 0.8 * rng.normal(size=(len(y), 20))).astype(np.float32)
+train, test = slice(0, 9000), slice(9000, None)
+feature_map = CraftMap(Polynomial(degree=3), n_components=512, random_state=0)
+
+# %%
+# One-vs-rest has 200 targets. Random codes of more and more bits approach it, and how bits are
+# turned into classes matters: Hamming distances throw away how sure each bit is. Losses and squared
+# distances agree as long as predicted bits stay within [-1, 1].
+
+one_vs_rest = OnePassClassifier(feature_map).fit(X[train], y[train])
+bits = [16, 32, 64, 128, 200]
+plt.figure(figsize=(6.4, 4), layout="constrained")
+for decoding in ("hamming", "loss", "l2"):
+    errors = []
+    for n_bits in bits:
+        model = OnePassClassifier(
+            feature_map, codes="random", n_bits=n_bits, decoding=decoding, random_state=0
+        ).fit(X[train], y[train])
+        errors.append(100 * (1 - model.score(X[test], y[test])))
+    plt.plot(bits, errors, "o-", label=decoding)
+plt.axhline(
+    100 * (1 - one_vs_rest.score(X[test], y[test])),
+    color="0.3",
+    linestyle="--",
+    label="one-vs-rest",
+)
+plt.xticks(bits)
+plt.ylim(0, None)
+plt.xlabel("bits of the code")
+plt.ylabel("wrong on test rows, %")
+plt.legend(frameon=False)
+plt.show()
+
+# %%
+# Probabilities work with codes as well: rows to which the model gives more than 90 % should be
+# right nine times in ten, or more.
+
+coded = OnePassClassifier(feature_map, codes="random", n_bits=64, random_state=0)
+probabilities = coded.fit(X[train], y[train]).predict_proba(X[test])
+sure = probabilities.max(axis=1) > 0.9
+right = coded.classes_[probabilities.argmax(axis=1)] == y[test]
+print(
+    f"{sure.mean():.0%} of rows get more than 90 %, and {right[sure].mean():.1%} of them are right"
+)
