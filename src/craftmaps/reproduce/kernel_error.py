@@ -35,7 +35,8 @@ def _rows(run: Run, rng: np.random.Generator) -> np.ndarray:
         X = (X - low) / np.where(high > low, high - low, 1)
     else:
         X = unit_rows(run["data"]).X_train
-    return X[rng.choice(len(X), min(run["rows"], len(X)), replace=False)]
+    chosen = rng.choice(len(X), min(run["rows"], len(X)), replace=False)
+    return np.asarray(X[chosen])
 
 
 def _wide(X: np.ndarray) -> Gaussian:

@@ -1,5 +1,6 @@
 """The methods of the papers by the names that the tables use, and ours beside them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from craftmaps.kernels import Gaussian, Kernel, Polynomial
@@ -10,7 +11,7 @@ OURS = ("CRAFT v2", "CRAFT auto", "Nystroem k-means")  # as we would do it; they
 
 
 def feature_map(
-    method: str, kernel: Kernel, size: int, *, n_columns: int, seed: int, n_up: int | None = None
+    method: str, kernel: Any, size: int, *, n_columns: int, seed: int, n_up: int | None = None
 ) -> Any:
     """The map of that name with `size` components.
 
@@ -46,7 +47,7 @@ def feature_map(
     if method == "CRFM":
         up = RandomMaclaurin(kernel, projection="rademacher", degrees="geometric")
         return CraftMap(kernel, n_up=n_up, up=up, down="gaussian", **same)
-    return {
+    maps: dict[str, Callable[[], Any]] = {
         "FastFood": lambda: FourierFeatures(kernel, sampling="fastfood", **same),
         "RKS": lambda: FourierFeatures(kernel, sampling="iid", **same),
         "RFF": lambda: FourierFeatures(kernel, sampling="iid", **same),
@@ -58,7 +59,8 @@ def feature_map(
         "CRAFT v2": lambda: CraftMap(kernel, **same),
         "CRAFT auto": lambda: CraftMap("auto", **same),
         "Nystroem k-means": lambda: Nystroem(kernel, landmarks="kmeans", unit_norm=True, **same),
-    }[method]()
+    }
+    return maps[method]()
 
 
 def kernel_of(run: dict[str, Any]) -> Kernel:

@@ -24,5 +24,7 @@ def unit_rows(name: str, seed: int = 0) -> Dataset:
     """The same with rows of length 1 (CRAFT s.5). USPS is brought from [-1, 1] to [0, 2] before."""
     data = raw_rows(name, seed)
     shift = np.float32(1 if name == "usps" else 0)
-    X_train, X_test = (normalize(X + shift, copy=False) for X in (data.X_train, data.X_test))
+    X_train, X_test = (
+        normalize(np.asarray(X) + shift, copy=False) for X in (data.X_train, data.X_test)
+    )
     return replace(data, X_train=X_train, X_test=X_test)
