@@ -345,12 +345,14 @@ def test_headlines_of_the_craft_table(tmp_path):
     found = results(tmp_path)
     first, second = (at_or_below(made, found, printed=row) for row in ("CM RFM", "CM TS"))
     assert first.text == (
-        "CRAFT v2 is at or below the printed CM RFM in 2 of 3 cells (67%; the bar is 90%)."
+        "CRAFT v2 is at or below the printed CM RFM in the mean in 2 of 3 cells (67%; the bar is "
+        "90%); 1 more are printed and not measured."
     )
     assert (first.word, second.word) == ("missed", "missed")
-    assert "CM TS in 2 of 3 cells" in second.text
+    assert "CM TS in the mean in 2 of 3 cells" in second.text
     best = below_every_row(made, found)
-    assert "in 1 of 3 columns (the best is CRAFT auto 2 times, CRAFT v2 1 times)" in best.text
+    assert "in 1 of 3 columns (the best, chosen by test error, is CRAFT auto 2 times" in best.text
+    assert best.text.endswith("; 1 more are printed and not measured.")
     assert best.word == "missed"
     empty = headlines([made], Results(tmp_path / "none"))
     assert [one.word for one in empty] == ["not run"] * 3
@@ -384,4 +386,6 @@ def test_headlines_of_speed_ups(tmp_path):
     own = own_speed_up(made, found)
     assert "in 2 of 2 columns; the largest of ours is 100." in own.text
     assert own.word == "reached"
+    made.panels[0].quick.extend([1, 2])
+    assert [one.word for one in headlines([made], found, quick=True)] == ["undecided"] * 2
     assert len(headlines([made], Results(tmp_path / "none"))) == 2
