@@ -1,4 +1,32 @@
-"""PLACEHOLDER"""
+"""MNIST in one pass over 600,000 jittered digits: 0.42 % test error in 12 minutes on two cores.
+
+The compact random feature maps of Hamid, Xiao, Gittens and DeCoste (2014) reached 0.91 % with 8.1
+million jittered rows, 2^16 features of pixels and 40 cores. Here, training digits are rotated,
+stretched and bent as they are needed, made upright, and seen as oriented gradients; a Gaussian
+kernel with 6,144 landmarks is learnt from them by exact ridge regression. The gradients are not
+learnt, but they do more for the error than rows or features, and the paper had none of them:
+`--view pixels` is the kernel of gray values (not run at full size).
+
+    $ CRAFTMAPS_DATA=... python examples/mnist_headline.py
+        36 s  6144 landmarks, Gaussian(gamma=3.0) of gradients
+       725 s  600000 rows learnt, alpha = 0.6
+       727 s  in all, 2.7 GB of memory at most
+    error on 10000 rows not learnt from: 0.42 %
+
+The test rows were looked at once, for this line. All choices were made before, by learning from
+the first 50,000 training rows and testing on the other 10,000 (as `--held-out` does). With 2,000
+landmarks and 100,000 rows:
+
+    gradients in 7 x 7 cells    0.57 %    alpha = 0.01: 0.55 %    alpha = 1: 0.66 %
+    gradients in 9 x 9 cells    0.60 %    alpha = 0.01: 0.59 %    alpha = 1: 0.69 %
+    pixels                      1.40 %    alpha = 0.01: 1.39 %    alpha = 1: 1.46 %
+
+The angle, the stretch and the bend were chosen on pixels, the width of the kernel between two that
+did not differ. Size and number of rows are what time allows.
+
+    --quick       the digits of scikit-learn, in seconds
+    --held-out    10,000 training rows take the place of the test rows
+"""
 
 import argparse
 import resource
