@@ -5,10 +5,10 @@ from itertools import islice
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.ndimage import map_coordinates
+from scipy.ndimage import map_coordinates, sobel
 from sklearn.datasets import load_digits
 
-from craftmaps.jitter import deskew, jittered
+from craftmaps.jitter import deskew, gradients, jittered
 from craftmaps.loops.rows import at_most_threads
 
 IMAGES, LABELS = load_digits(return_X_y=True)
@@ -185,9 +185,48 @@ def test_images_that_have_no_slant():
     np.testing.assert_array_equal(upright[2], flat[2])
 
 
+def slow_gradients(image, cells, directions):
+    """One image in float64: each gradient as a sum of vectors along the two nearest directions."""
+    side = len(image)
+    across, down = sobel(image, axis=1, mode="constant"), sobel(image, axis=0, mode="constant")
+    centres = (np.arange(cells) + 0.5) * side / cells - 0.5
+    pools = np.exp(-0.5 * ((np.arange(side) - centres[:, None]) / (0.6 * side / cells)) ** 2)
+    pools /= pools.sum(axis=1, keepdims=True)
+    parts = np.zeros((directions, side, side))
+    step = 2 * np.pi / directions
+    for i, j in np.ndindex(side, side):
+        angle = np.arctan2(down[i, j], across[i, j]) % (2 * np.pi)
+        first = int(angle // step) % directions
+        both = step * np.array([first, first + 1])
+        sides = np.array([np.cos(both), np.sin(both)])
+        lengths = np.linalg.solve(sides, [across[i, j], down[i, j]])
+        parts[first, i, j], parts[(first + 1) % directions, i, j] = lengths
+    pooled = np.einsum("ai,kij,bj->kab", pools, parts, pools).clip(min=0)
+    return np.sqrt(pooled / pooled.sum()).ravel()
+
+
+@pytest.mark.parametrize(("cells", "directions"), [(4, 8), (3, 5), (8, 12), (1, 6)])
+def test_gradients_are_those_of_the_slow_version(cells, directions):
+    fast = gradients(IMAGES[:40], cells, directions)
+    assert fast.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(fast, axis=1), 1, rtol=1e-6)
+    for i in range(40):
+        expected = slow_gradients(IMAGES[i].reshape(8, 8), cells, directions)
+        np.testing.assert_allclose(np.square(fast[i]), np.square(expected), atol=1e-6)
+
+
+def test_gradients_do_not_see_the_contrast():
+    np.testing.assert_allclose(gradients(7 * IMAGES[:20]), gradients(IMAGES[:20]), atol=1e-6)
+    np.testing.assert_array_equal(gradients(np.zeros((2, 64))), 0)
+
+
 def test_bad_images_and_amounts():
     with pytest.raises(ValueError, match=r"square number of pixels.*got shape \(3, 10\)"):
         deskew(np.ones((3, 10)))
+    with pytest.raises(ValueError, match="1 to 8 cells per side and at least 5 directions, got 9"):
+        gradients(IMAGES, cells=9)
+    with pytest.raises(ValueError, match="got 7 and 4"):
+        gradients(IMAGES, directions=4)
     with pytest.raises(ValueError, match="as many labels as images, got 5 for 6"):
         jittered(IMAGES[:6], LABELS[:5], 10)
     for bad in ({"shift": -1}, {"angle": np.nan}, {"scale": 1.0}, {"elastic": np.inf}):

@@ -15,9 +15,9 @@ from sklearn.datasets import fetch_openml, load_digits
 from sklearn.preprocessing import OneHotEncoder
 
 from craftmaps.data_sources import SOURCES, Source
-from craftmaps.jitter import deskew, jittered
+from craftmaps.jitter import deskew, gradients, jittered
 
-__all__ = ["NAMES", "Dataset", "Missing", "deskew", "jittered", "load", "split"]
+__all__ = ["NAMES", "Dataset", "Missing", "deskew", "gradients", "jittered", "load", "split"]
 
 
 class Missing(LookupError):

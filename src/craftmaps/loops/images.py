@@ -1,4 +1,4 @@
-"""Square images as rows: warped at random, and made upright.
+"""Square images as rows: warped at random, made upright, and seen as oriented gradients.
 
 A row is an image of `side` x `side` pixels, line by line. Outside of it everything is zero.
 """
@@ -66,6 +66,74 @@ def deskew_rows(X: np.ndarray, side: int, out: np.ndarray) -> None:
         for line in range(side):
             _place_line(moved, line, (1.0, 0.0, slant, 1.0), (down - middle, right - middle))
             _sample_line(padded, side, moved, out[i, line * side : (line + 1) * side])
+
+
+@compiled
+def gradient_rows(
+    X: np.ndarray, directions: np.ndarray, pools: np.ndarray, out: np.ndarray
+) -> None:
+    """The square roots of histograms of oriented gradients, which have length 1.
+
+    The gradient of Sobel is split among the two directions beside it, as a sum of two vectors.
+    Its parts are pooled by the columns of `pools`, down and across.
+    """
+    n_cells, side = pools.shape
+    apart = math.atan2(directions[1, 1], directions[1, 0])
+    cotangent = np.float32(math.cos(apart) / math.sin(apart))
+    padded = np.zeros((side + _FRAME) * (side + _FRAME), np.float32)
+    part = np.empty(side, np.float32)
+    pooled = np.empty((len(directions), n_cells, side), np.float32)
+    gradient = np.empty((2, side), np.float32)
+    for i in range(len(X)):
+        _frame(X[i], side, padded)
+        pooled[:] = 0
+        for line in range(side):
+            _sobel(padded, side, line, gradient)
+            for k in range(len(directions)):
+                right, down = directions[k]
+                for column in range(side):
+                    along = right * gradient[0, column] + down * gradient[1, column]
+                    aside = right * gradient[1, column] - down * gradient[0, column]
+                    part[column] = max(along - cotangent * abs(aside), np.float32(0))
+                for cell in range(n_cells):
+                    for column in range(side):
+                        pooled[k, cell, column] += pools[cell, line] * part[column]
+        _pool_across(pooled, pools, out[i])
+
+
+@compiled
+def _sobel(padded: np.ndarray, side: int, line: int, gradient: np.ndarray) -> None:
+    """Differences to the right and down of a line of a framed image."""
+    width, two = side + _FRAME, np.float32(2)
+    above = padded[line * width : (line + 1) * width]
+    here = padded[(line + 1) * width : (line + 2) * width]
+    below = padded[(line + 2) * width : (line + 3) * width]
+    for c in range(side):
+        gradient[0, c] = (above[c + 2] + two * here[c + 2] + below[c + 2]) - (
+            above[c] + two * here[c] + below[c]
+        )
+        gradient[1, c] = (below[c] + two * below[c + 1] + below[c + 2]) - (
+            above[c] + two * above[c + 1] + above[c + 2]
+        )
+
+
+@compiled
+def _pool_across(pooled: np.ndarray, pools: np.ndarray, out: np.ndarray) -> None:
+    """Pool the columns, and take square roots of shares of the whole."""
+    n_cells, side = pools.shape
+    total, at = np.float32(0), 0
+    for k in range(len(pooled)):
+        for row in range(n_cells):
+            for cell in range(n_cells):
+                value = np.float32(0)
+                for column in range(side):
+                    value += pools[cell, column] * pooled[k, row, column]
+                out[at] = value
+                total += value
+                at += 1
+    scale = np.float32(1) / total if total > 0 else np.float32(0)
+    for j in range(at):
+        out[j] = math.sqrt(out[j] * scale)
 
 
 @compiled
