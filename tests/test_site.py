@@ -87,7 +87,7 @@ def running():
 
 
 def looked_at():
-    """All pages of the guide and of the gallery, and of the API a class, a function, a long name."""
+    """All pages of guide and gallery, and of the API a class, a function and the longest name."""
     names = [
         "CraftMap",
         "scale.blocks.read",
