@@ -26,14 +26,10 @@ ROWS, COLUMNS, SIZE, CLASSES = 200_000, 256, 2048, 10
 PARTITIONS, WORKERS, TURNS = 10, 2, 3
 
 MEMORY = """
-import resource
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
 from craftmaps.scale import fold
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 def task(size, merging):
     X = np.random.default_rng(0).standard_normal((8192, 64), dtype=np.float32)
@@ -49,9 +45,9 @@ def task(size, merging):
     return fold.merged(learner, parts)
 
 task(256, {merging})
-before = peak()
+before = resident("VmRSS")
 task({size}, {merging})
-print(peak() - before)
+print(resident("VmHWM") - before)
 """
 
 

@@ -19,7 +19,6 @@ ALPHA = 1.0
 TURNS = 3
 
 STREAM = """
-import re
 import numpy as np
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
 
@@ -31,7 +30,7 @@ def blocks(n_rows, size=50_000):
 
 feature_map = RandomMaclaurin(Polynomial(2), n_components=1024, random_state=0)
 OnePassClassifier(feature_map).fit_blocks(blocks({n_rows}), classes=[0, 1])
-print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024)
+print(resident("VmHWM"))
 """
 
 
@@ -181,6 +180,7 @@ def against_svc(data: tuple[np.ndarray, ...], n_rows: int = 10_000) -> str:
 
 def memory() -> str:
     """Peak memory of a stream, which must not depend on its length."""
+    peak_bytes(STREAM.replace("{n_rows}", "50_000"))  # compiles
     peaks = {n: peak_bytes(STREAM.replace("{n_rows}", str(n))) for n in (1_000_000, 10_000_000)}
     first = peaks[1_000_000]
     rows = [[f"{n:,}", f"{p / 1e6:.0f} MB", f"{p / first:.3f}"] for n, p in peaks.items()]

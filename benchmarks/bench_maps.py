@@ -51,11 +51,8 @@ def compare(name, ours, X, degree, n_components, bar):
 
 
 PEAK = """
-import re
 import numpy as np
 from craftmaps import *
-def resident(kind):
-    return int(re.search(kind + r":\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 X = np.random.default_rng(0).random(({rows}, {columns}), dtype=np.float32)
 feature_map = {map}.fit(X[:500])
 feature_map.transform(X[:64])

@@ -24,14 +24,11 @@ EVERY = 10.0
 TURNS = 3
 
 LARGE_FIT = """
-from pathlib import Path
-
 from benchmarks.bench_scale_files import learner
 from craftmaps.scale import blocks
 
 learner().fit_blocks(blocks.read({folder!r}, target="y"), classes=[0, 1])
-status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-print(int(status["VmHWM"].split()[0]) * 1024)  # ru_maxrss would include the process before it
+print(resident("VmHWM"))
 """
 
 

@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
+
+from craftmaps.reproduce.environment import cpu
 
 DATA = os.environ.get("CRAFTMAPS_DATA")
 
@@ -38,13 +39,23 @@ def alternating(works: dict[str, Callable[[], Any]], repeats: int = 5) -> dict[s
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def peak_bytes(program: str) -> int:
-    """Growth of resident memory that `program` reports, run in a process of its own.
+RESIDENT = """
+import re
+from pathlib import Path
 
-    The program ends with `print(bytes)`.
+def resident(field):  # ru_maxrss would include the process before this one
+    found = re.search(field + r":\\s+(\\d+)", Path("/proc/self/status").read_text())
+    return int(found[1]) * 1024
+"""
+
+
+def peak_bytes(program: str) -> int:
+    """Bytes that `program` prints last, run in a process of its own.
+
+    It may call `resident("VmRSS")` and `resident("VmHWM")`: resident memory now, and at its most.
     """
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", RESIDENT + program], capture_output=True, text=True, check=True
     )
     return int(result.stdout.split()[-1])
 
@@ -57,11 +68,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def machine() -> str:
     """CPU, threads and versions, in one line."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].split(":")[1].strip() if names else cpu
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    return f"{cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
+    return f"{cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"

@@ -1,6 +1,7 @@
 """What Sphinx lacks for this site: formulas without scripts, the help of commands, moved links."""
 
 import re
+import shutil
 
 import click
 from docutils import nodes
@@ -47,11 +48,18 @@ class CommandHelp(Directive):
 
 
 def adapted(app, name, source):
-    """Links to files of the repository, and the results of the papers, where there are any."""
-    if name == "reproducing" and any((app.srcdir / "reproduction").glob("*.md")):
-        source[0] += "\n```{toctree}\n:glob:\n:maxdepth: 1\n\nreproduction/*\n```\n"
+    """Links to files of the repository lead to the pages that include them."""
     for file, page in PAGES.items():
         source[0] = source[0].replace(f"]({file})", f"]({page})")
+
+
+def with_report(app, error):
+    """The report of `craftmaps reproduce` is a page of its own, which the site takes as it is."""
+    report = app.srcdir / "reproduction" / "index.html"
+    if error is None and report.exists():
+        copy = app.outdir / "reproduction" / report.name
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(report, copy)
 
 
 def skipped(app, what, name, member, skip, options):
@@ -73,6 +81,7 @@ def setup(app):
     app.add_html_math_renderer("mathml", (formula_in_line, None), (formula_apart, None))
     app.add_directive("command-help", CommandHelp)
     app.connect("source-read", adapted)
+    app.connect("build-finished", with_report)
     app.connect("autodoc-skip-member", skipped)
     app.connect("autodoc-process-docstring", bars_are_norms, priority=400)  # before numpydoc
     return {"parallel_read_safe": True}

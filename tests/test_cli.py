@@ -22,7 +22,7 @@ import craftmaps
 from craftmaps import array_file
 from craftmaps.cli.main import craftmaps as command_line
 
-COMMANDS = ("fit", "predict", "evaluate", "compare", "info", "export", "bench", "demo")
+COMMANDS = ("fit", "predict", "evaluate", "compare", "info", "export", "bench", "demo", "reproduce")
 ROOT = Path(__file__).parent.parent
 PROGRAM = [sys.executable, "-m", "craftmaps.cli.main"]
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
-from craftmaps import CraftMap, OnePassClassifier, Polynomial, TensorSketch
+from craftmaps import CraftMap, Nystroem, OnePassClassifier, Polynomial, TensorSketch
 from craftmaps.diagnose import compare, gram_error
 from craftmaps.diagnose.compare import pareto_front
 
@@ -57,6 +57,12 @@ def test_table_frame_and_plot(found, tmp_path):
     figure = found.plot(tmp_path / "compare.png")
     assert (tmp_path / "compare.png").stat().st_size > 10_000
     assert [axes.get_xlabel() for axes in figure.axes] == ["training, seconds", "model, kB"]
+
+
+def test_a_size_is_the_number_of_columns_that_came_out(data):
+    X, y = data
+    found = compare(X[:80], y[:80], Nystroem(KERNEL), n_components=(16, 500), seeds=1)
+    assert [row.n_components for row in found.rows] == [16, 60]
 
 
 def test_pareto_front():

@@ -177,3 +177,9 @@ def test_dense_blocks_are_writable_and_ordered():
         assert block.dtype == np.float32
         np.testing.assert_array_equal(block, X[1:3])
     np.testing.assert_array_equal(X, np.arange(12.0).reshape(4, 3))
+
+
+def test_no_rows_are_no_work():
+    called = []
+    rows.for_each_block(lambda start, stop: called.append(start), 0, 8)
+    assert called == []

@@ -124,8 +124,12 @@ def test_a_budget_of_time_is_kept(advice, digits):
     for budget, amount in (("5us/row", 5e-6), ("10us/row", 1e-5), ("0.1ms/row", 1e-4)):
         size = Budget.parse(budget).components(trial, 10**6, 10)
         assert trial.predicting_seconds(size) <= amount < trial.predicting_seconds(1.5 * size)
+    tight = Budget.parse("0.1us/row")
+    assert tight.components(trial, 10**6, 10) == 0
+    quick = replace(trial, row_seconds=1e-8, score=trial.score + 1)
+    assert tight.best([trial, quick], 10**6, 10) is quick  # worse, but it can be paid for
     with pytest.raises(ValueError, match="does not pay for the smallest model"):
-        Budget.parse("0.1us/row").components(trial, 10**6, 10)
+        tight.best([trial], 10**6, 10)
     assert recommend(digits[0], digits[2], budget="1s/row").feature_map.n_components > 128
 
 

@@ -87,7 +87,7 @@ def running():
 
 
 def looked_at():
-    """All pages of guide and gallery, and of the API a class, a function and the longest name."""
+    """All pages of guide and gallery, and of the API a class, a function and a long name."""
     names = [
         "CraftMap",
         "scale.blocks.read",

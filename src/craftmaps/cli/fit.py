@@ -12,10 +12,6 @@ _SAMPLE = 4096  # rows that scaling, map and training error are taken from
 _SEARCH = 26_000  # rows for a search
 
 
-class Stopped(Exception):
-    """By Ctrl-C; the text says how to go on."""
-
-
 @click.command()
 @options.data
 @options.target
@@ -48,7 +44,7 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
     try:
         facts = _fit(data, output, **given)
     except KeyboardInterrupt:
-        raise Stopped(_way_on(given["checkpoint"])) from None
+        raise options.Stopped(_way_on(given["checkpoint"])) from None
     facts |= {"seconds": time.perf_counter() - start, "peak_memory_MB": _peak_memory()}
     options.report(facts | {"output": output, "bytes": Path(output).stat().st_size}, as_json)
 

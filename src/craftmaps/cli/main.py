@@ -12,9 +12,11 @@ from craftmaps.cli.compare import compare
 from craftmaps.cli.demo import demo
 from craftmaps.cli.evaluate import evaluate
 from craftmaps.cli.export import export
-from craftmaps.cli.fit import Stopped, fit
+from craftmaps.cli.fit import fit
 from craftmaps.cli.info import info
+from craftmaps.cli.options import Stopped
 from craftmaps.cli.predict import predict
+from craftmaps.cli.reproduce import reproduce
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,7 +30,7 @@ def craftmaps() -> None:
     """
 
 
-for command in (fit, predict, evaluate, compare, info, export, bench, demo):
+for command in (fit, predict, evaluate, compare, info, export, bench, demo, reproduce):
     craftmaps.add_command(command)
 
 

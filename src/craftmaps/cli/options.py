@@ -6,6 +6,11 @@ from typing import Any
 
 import click
 
+
+class Stopped(Exception):
+    """By Ctrl-C; the text says how to go on."""
+
+
 Decorator = Callable[[Any], Any]
 KERNELS = ("poly", "exp", "rbf", "laplacian", "cauchy", "matern")
 MAPS = ("craft", "maclaurin", "tensorsketch", "fourier", "nystroem")

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from craftmaps.diagnose.trial import Trial
 from craftmaps.learn.memory import available_bytes, equations_bytes
@@ -44,15 +44,18 @@ class Budget:
         """The size at which candidates are compared."""
         if self.kind == "components":
             return int(self.amount)
-        return min(512, self._affordable(None, n_rows, n_targets))
+        size = min(512, self.components(None, n_rows, n_targets))
+        return size or self._refuse(n_rows)
 
-    def components(self, trial: Trial, n_rows: int, n_targets: int) -> int:
-        """The largest size that this budget pays for, of the map of a trial."""
+    def best(self, trials: list[Trial], n_rows: int, n_targets: int) -> Trial:
+        """The trial of least score among those whose map this budget pays for at all."""
+        paid = [trial for trial in trials if self.components(trial, n_rows, n_targets)]
+        return min(paid, key=lambda trial: trial.score) if paid else self._refuse(n_rows)
+
+    def components(self, trial: Trial | None, n_rows: int, n_targets: int) -> int:
+        """The largest size that this budget pays for, of the map of a trial or any; 0 if none."""
         if self.kind == "components":
             return int(self.amount)
-        return self._affordable(trial, n_rows, n_targets)
-
-    def _affordable(self, trial: Trial | None, n_rows: int, n_targets: int) -> int:
         memory = available_bytes() or float("inf")
         if self.kind == "memory":
             memory = min(memory, self.amount)
@@ -65,12 +68,13 @@ class Budget:
                 fits &= trial.predicting_seconds(size) <= self.amount
             if fits and (size <= n_rows or size == _SIZES[0]):
                 affordable = size
-        if not affordable:
-            raise ValueError(
-                f"a budget of {self.text} does not pay for the smallest model that is worth "
-                f"trying, of {_SIZES[0]} components on {n_rows} rows; allow more."
-            )
         return affordable
+
+    def _refuse(self, n_rows: int) -> NoReturn:
+        raise ValueError(
+            f"a budget of {self.text} does not pay for the smallest model that is worth "
+            f"trying, of {_SIZES[0]} components on {n_rows} rows; allow more."
+        )
 
 
 def training_bytes(n_components: int, n_targets: int) -> int:

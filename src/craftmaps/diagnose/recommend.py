@@ -90,7 +90,7 @@ def recommend(
     third = _third_round(prepared, second, X, size, seed)
     if limit.kind != "components":
         third = _at_own_size(prepared, third, limit, X.shape[0], n_targets)
-    best = min(third, key=lambda trial: trial.score)
+    best = limit.best(third, X.shape[0], n_targets)
     n_components = limit.components(best, X.shape[0], n_targets)
     return Advice(
         estimator=_estimator(best, n_components, X, classes, seed),
@@ -161,7 +161,8 @@ def _at_own_size(
     prepared: Callable[..., Any], third: list[Trial], limit: Budget, n_rows: int, n_targets: int
 ) -> list[Trial]:
     """The best maps again, each as large as the budget allows (and the search can afford)."""
-    kept = _best(third, 4)
+    kept = [trial for trial in third if limit.components(trial, n_rows, n_targets)]
+    kept = _best(kept, 4) or [limit.best(third, n_rows, n_targets)]
     splits = prepared({trial.preparation for trial in kept}, _ROWS[2])
     found = []
     for trial in kept:

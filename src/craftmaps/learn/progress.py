@@ -1,11 +1,45 @@
 """A line on the terminal about a long fit."""
 
+import shutil
 import sys
 import time
 from typing import Self, TextIO
 
 _PATIENCE = 1.0  # seconds before the first line: short fits stay silent
 _INTERVAL = 0.2
+
+
+class Line:
+    """A line that is rewritten, if it goes to a terminal.
+
+    Parameters
+    ----------
+    shown : bool or None, default=None
+        None shows it if `stream` is a terminal.
+    stream : text stream, default=None
+        sys.stderr if None.
+    """
+
+    def __init__(self, shown: bool | None = None, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self.shown = self._stream.isatty() if shown is None else shown
+        self._width = 0
+
+    def write(self, text: str) -> None:
+        """Put this in the place of what is there; what is longer than the terminal is cut."""
+        if self.shown:
+            text = text[: shutil.get_terminal_size().columns - 1]
+            self._stream.write("\r" + text.ljust(self._width))
+            self._stream.flush()
+            self._width = len(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._width:
+            self._stream.write("\n")
+            self._stream.flush()
 
 
 class Progress:
@@ -33,47 +67,39 @@ class Progress:
     ) -> None:
         self.total = total
         self.rows = 0
-        self._stream = sys.stderr if stream is None else stream
-        self._shown = self._stream.isatty() if shown is None else shown
+        self._line = Line(shown, stream)
         self._start = time.perf_counter()
         self._next = self._start + (_PATIENCE if shown is None else 0.0)
-        self._width = 0
 
     def advance(self, rows: int) -> None:
         """Count rows, and rewrite the line if it is time."""
         self.rows += rows
         now = time.perf_counter()
-        if self._shown and now >= self._next:
+        if self._line.shown and now >= self._next:
             self._next = now + _INTERVAL
-            self._write(self.line(now - self._start))
+            self._line.write(self.line(now - self._start))
 
     def line(self, elapsed: float) -> str:
         """What is shown after `elapsed` seconds."""
         speed = self.rows / max(elapsed, 1e-9)
         if self.total is None:
-            return f"{self.rows:,} rows, {speed:,.0f} rows/s, {_clock(elapsed)}"
+            return f"{self.rows:,} rows, {speed:,.0f} rows/s, {clock(elapsed)}"
         left = (self.total - self.rows) / max(speed, 1e-9)
         share = self.rows / max(self.total, 1)
         return (
             f"{self.rows:,} of {self.total:,} rows ({share:.0%}), {speed:,.0f} rows/s, "
-            f"{_clock(left)} left"
+            f"{clock(left)} left"
         )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._width:
-            self._stream.write("\n")
-            self._stream.flush()
-
-    def _write(self, text: str) -> None:
-        self._stream.write("\r" + text.ljust(self._width))
-        self._stream.flush()
-        self._width = len(text)
+        self._line.__exit__(*error)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -35,7 +35,7 @@ def for_each_block(
     def run(start: int) -> None:
         task(start, min(start + rows, n_rows))
 
-    if threads == 1 or len(starts) == 1:
+    if threads == 1 or len(starts) <= 1:
         for start in starts:
             run(start)
         return

@@ -18,25 +18,27 @@ def add_to_triangle(
     upper = total.T  # the loops walk along contiguous rows of the transpose
 
     def task(start: int, stop: int) -> None:
-        if part is not None:
-            _add_part(upper, part.T, start, stop)
-        for left, right in zip(weighted, vectors, strict=True):
-            _add_outer(upper, left, right, start, stop)
+        if part is None:
+            _add_outer(upper, weighted, vectors, start, stop)
+        else:
+            _add_all(upper, part.T, weighted, vectors, start, stop)
 
     row_bytes = len(total) * (8 + (0 if part is None else part.itemsize))
     for_each_block(task, len(total), row_bytes, max_rows=64)
 
 
 @compiled
-def _add_part(total, part, start, stop):  # type: ignore[no-untyped-def]
+def _add_outer(total, weighted, vectors, start, stop):  # type: ignore[no-untyped-def]
     for i in range(start, stop):
-        for j in range(i, total.shape[0]):
-            total[i, j] += part[i, j]
+        for r in range(vectors.shape[0]):
+            scale = weighted[r, i]
+            for j in range(i, total.shape[0]):
+                total[i, j] += scale * vectors[r, j]
 
 
 @compiled
-def _add_outer(total, left, right, start, stop):  # type: ignore[no-untyped-def]
-    for i in range(start, stop):
-        scale = left[i]
+def _add_all(total, part, weighted, vectors, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):  # all terms of a row while it is in the cache
         for j in range(i, total.shape[0]):
-            total[i, j] += scale * right[j]
+            total[i, j] += part[i, j]
+        _add_outer(total, weighted, vectors, i, i + 1)

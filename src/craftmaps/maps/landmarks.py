@@ -220,6 +220,7 @@ def kmeans(X: Any, n: int, unit_norm: bool, rng: np.random.Generator) -> np.ndar
 
     clusters = MiniBatchKMeans(
         n,
+        init="random",  # k-means++ takes several times as long, for the same error of the kernel
         batch_size=max(1024, 4 * n),
         n_init=1,
         reassignment_ratio=0.0,

@@ -1,0 +1,130 @@
+"""The report of a reproduction: a page that opens from disk, and the same as Markdown."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from craftmaps.array_file import write_whole
+from craftmaps.reproduce.document import Block, Entry, Heading, Items, Table, Text, pictures
+from craftmaps.reproduce.headlines import headlines
+from craftmaps.reproduce.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged
+from craftmaps.reproduce.markdown import FIGURES, markdown
+from craftmaps.reproduce.page import page
+from craftmaps.reproduce.sections import section
+from craftmaps.reproduce.spec import Spec
+from craftmaps.reproduce.store import Results
+from craftmaps.reproduce.verdict import BETTER, CONFIDENCE, HOLDS, ONE_RUN, WITHIN, WORSE
+
+TITLE = "The papers' tables and figures, run again"
+WORDS = (BETTER, WITHIN, WORSE, ONE_RUN, SKIPPED, NOT_RUN)
+_RULE = (
+    f"How cells are judged: a printed value is one draw of a randomised method, so it is held "
+    f"against the interval in which one further run of ours is expected with {CONFIDENCE:.0%} "
+    f"confidence: mean ± t s √(1 + 1/n) over n seeds, where s / mean is pooled over the cells of "
+    f"the method in its panel and t has the degrees of freedom of all of them. Outside of it a "
+    f"cell is better or worse, else within the spread; a value that rounds to the printed one is "
+    f"equal to it. Where no cell of a method has two seeds, nothing is decided: one run. If all "
+    f"methods were exactly as printed, one cell in twenty would still be called better or worse. "
+    f"A claim is judged at every x by Welch's interval of the difference of means, with the same "
+    f"spreads and confidence."
+)
+_READING = (
+    "In the tables: ours, mean ± standard deviation (seeds), and [what is printed]; "
+    "rows without brackets are not in the paper."
+)
+
+
+def write_report(
+    specs: Sequence[Spec], results: Results, folder: str | os.PathLike[str], quick: bool = False
+) -> Path:
+    """Write `index.html`, `README.md` and `figures/`, each file whole or not at all.
+
+    Parameters
+    ----------
+    specs : sequence of Spec
+    results : Results
+    folder : path
+    quick : bool, default=False
+        Report the runs of a quick run.
+
+    Returns
+    -------
+    path : Path
+        Of the page.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    blocks = report(specs, results, quick)
+    files = {f"{FIGURES}/{picture.name}": picture.svg for picture in pictures(blocks)}
+    if files:
+        (folder / FIGURES).mkdir(exist_ok=True)
+    files |= {"README.md": markdown(blocks).encode(), "index.html": page(TITLE, blocks).encode()}
+    for name, content in files.items():
+        _save(folder / name, content)
+    return folder / "index.html"
+
+
+def _save(path: Path, content: bytes) -> None:
+    write_whole(path, lambda file: file.write(content))
+
+
+def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[Block]:
+    """All that is reported, first the summary."""
+    blocks: list[Block] = [Heading(1, TITLE)]
+    if quick:
+        blocks.append(
+            Text(
+                "This is a quick run: few sizes, one seed, smaller settings. It shows that all of "
+                "it works, and decides nothing."
+            )
+        )
+    found = summary(specs, results, quick)
+    total: Counter[str] = Counter()
+    for row in found:
+        total.update({word: row[word] for word in WORDS})
+    held, claims = (sum(row[name] for row in found) for name in ("claims hold", "claims"))
+    told = ", ".join(f"{total[word]} {word}" for word in WORDS)
+    blocks.append(Text(f"Cells: {told}. Claims: {held} of {claims} hold."))
+    first = headlines(specs, results, quick)
+    if first:
+        blocks += [Heading(3, "Headlines"), Items([(one.word, one.text) for one in first])]
+    rows = [
+        [Entry((row["title"],), anchor=row["name"])]
+        + [Entry((str(row[word] or ""),)) for word in ("measured", *WORDS)]
+        + [Entry((f"{row['claims hold']} of {row['claims']}" if row["claims"] else "",))]
+        for row in found
+    ]
+    blocks += [
+        Heading(3, "Table by table"),
+        Table(["cells", "measured", *WORDS, "claims hold"], rows),
+    ]
+    blocks += [Text(_RULE), Text(_READING)]
+    for spec in specs:
+        blocks += section(spec, results, quick)
+    return blocks
+
+
+def summary(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[dict[str, Any]]:
+    """For each table or figure: how many cells have each verdict, and how many claims hold."""
+    rows = []
+    for spec in specs:
+        words = counts(cell for panel in spec.panels for cell in cells(panel, results, quick))
+        judgements = [judged(claim, spec, results, quick) for claim in spec.claims]
+        rows.append(
+            {"name": spec.name, "title": spec.title, "measured": _n_measured(spec, results, quick)}
+            | {word: words[word] for word in WORDS}
+            | {"claims hold": sum(one.word == HOLDS for one in judgements)}
+            | {"claims": len(judgements)}
+        )
+    return rows
+
+
+def _n_measured(spec: Spec, results: Results, quick: bool) -> int:
+    return sum(
+        bool(results.of(panel.run(method, x, quick)))
+        for panel in spec.panels
+        for method in panel.methods
+        for x in columns(panel, quick)
+    )
