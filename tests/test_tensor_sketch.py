@@ -159,7 +159,7 @@ def test_errors_fall_like_the_root_of_the_size():
 
 def test_wide_sparse_rows():
     """A million columns, a few of them used."""
-    S = sparse.random_array((30, 10**6), density=2e-5, rng=np.random.default_rng(0), format="csr")
+    S = sparse.random(30, 10**6, 2e-5, format="csr", random_state=0)
     S /= sparse.linalg.norm(S)
     feature_map = TensorSketch(Polynomial(degree=2), 256, random_state=0).fit(S)
     used = np.unique(S.indices)
