@@ -200,7 +200,7 @@ def test_the_summary_counts_cells_and_claims(table, figure, results):
     first, second = summary([table, figure], results)
     assert [first[word] for word in ("better", "within the spread", "worse", "one run")] == [2] * 4
     assert (first["skipped"], first["not run"]) == (1, 5)
-    assert (first["claims hold"], first["claims"]) == (0, 3)
+    assert (first["claims holds"], first["claims"]) == (0, 3)
     assert second["within the spread"] == 2
     assert summary([table], results, quick=True)[0]["not run"] == 5  # other settings: other runs
 

@@ -15,10 +15,20 @@ from craftmaps.reproduce.page import page
 from craftmaps.reproduce.sections import section
 from craftmaps.reproduce.spec import Spec
 from craftmaps.reproduce.store import Results
-from craftmaps.reproduce.verdict import BETTER, CONFIDENCE, HOLDS, ONE_RUN, WITHIN, WORSE
+from craftmaps.reproduce.verdict import (
+    BETTER,
+    CONFIDENCE,
+    FAILS,
+    HOLDS,
+    ONE_RUN,
+    UNDECIDED,
+    WITHIN,
+    WORSE,
+)
 
 TITLE = "The papers' tables and figures, run again"
 WORDS = (BETTER, WITHIN, WORSE, ONE_RUN, SKIPPED, NOT_RUN)
+_CLAIMS = (HOLDS, UNDECIDED, FAILS)
 _RULE = (
     f"How cells are judged: a printed value is one draw of a randomised method, so it is held "
     f"against the interval in which one further run of ours is expected with {CONFIDENCE:.0%} "
@@ -84,21 +94,28 @@ def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list
     total: Counter[str] = Counter()
     for row in found:
         total.update({word: row[word] for word in WORDS})
-    held, claims = (sum(row[name] for row in found) for name in ("claims hold", "claims"))
     told = ", ".join(f"{total[word]} {word}" for word in WORDS)
-    blocks.append(Text(f"Cells: {told}. Claims: {held} of {claims} hold."))
+    claims = {word: sum(row[f"claims {word}"] for row in found) for word in _CLAIMS}
+    left = sum(row["claims"] for row in found) - sum(claims.values())
+    blocks.append(
+        Text(
+            f"Cells: {told}. Claims of the papers: {claims[HOLDS]} hold at every size, "
+            f"{claims[UNDECIDED]} are undecided at some, {claims[FAILS]} fail at some, {left} wait "
+            f"for two seeds."
+        )
+    )
     first = headlines(specs, results, quick)
     if first:
         blocks += [Heading(3, "Headlines"), Items([(one.word, one.text) for one in first])]
     rows = [
         [Entry((row["title"],), anchor=row["name"])]
         + [Entry((str(row[word] or ""),)) for word in ("measured", *WORDS)]
-        + [Entry((f"{row['claims hold']} of {row['claims']}" if row["claims"] else "",))]
+        + [Entry((str(row[f"claims {word}"] or ""),)) for word in _CLAIMS]
         for row in found
     ]
     blocks += [
         Heading(3, "Table by table"),
-        Table(["cells", "measured", *WORDS, "claims hold"], rows),
+        Table(["cells", "measured", *WORDS, *(f"claims: {word}" for word in _CLAIMS)], rows),
     ]
     blocks += [Text(_RULE), Text(_READING)]
     for spec in specs:
@@ -115,7 +132,7 @@ def summary(specs: Sequence[Spec], results: Results, quick: bool = False) -> lis
         rows.append(
             {"name": spec.name, "title": spec.title, "measured": _n_measured(spec, results, quick)}
             | {word: words[word] for word in WORDS}
-            | {"claims hold": sum(one.word == HOLDS for one in judgements)}
+            | {f"claims {word}": sum(one.word == word for one in judgements) for word in _CLAIMS}
             | {"claims": len(judgements)}
         )
     return rows
