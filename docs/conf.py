@@ -60,7 +60,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "ignore_pattern": r"^(.*/)?(?!plot_)[^/]*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "plot_gallery": True,
     "download_all_examples": False,
