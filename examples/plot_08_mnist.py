@@ -22,9 +22,9 @@ from craftmaps import CraftMap, Nystroem, OnePassClassifier, Polynomial
 archive = Path(os.environ.get("CRAFTMAPS_DATA", "."), "mnist.npz")
 if archive.exists():
     data = np.load(archive)
-    X_train, y_train = data["X_train"][:10_000], data["y_train"][:10_000]
+    X_train, y_train = data["X_train"][:6000], data["y_train"][:6000]
     X_test, y_test, side = data["X_test"], data["y_test"], 28
-    print("MNIST, 10,000 training rows")
+    print("MNIST, 6,000 training rows")
 else:
     X, y = load_digits(return_X_y=True)
     X_train, y_train, X_test, y_test, side = X[:1200], y[:1200], X[1200:], y[1200:], 8
