@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import qr
 
 from craftmaps.learn import ridge
 from craftmaps.learn.calibration import RowSample
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.progress import Progress
+from craftmaps.learn.row_space import RowSpace
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
@@ -205,24 +205,24 @@ class FeatureStream:
         return self.encode(self._y[: self._filled]), None if (weights == 1).all() else weights
 
     def _row_space(self, fit_intercept: bool) -> "Problem":
-        """Coordinates in the span of fewer rows than features: Z = R^T Q^T, ridge on R^T."""
-        Z = self._Z[: self._filled].astype(np.float64)
-        centre = Z.mean(axis=0) if fit_intercept else np.zeros(self.n_features)
-        Z -= centre
-        basis, R = qr(Z.T, mode="economic", overwrite_a=True, check_finite=False)
+        """Sums in the span of fewer rows than features, where ridge has its solution."""
+        Z = self._Z[: self._filled]
+        centre = Z.mean(axis=0, dtype=np.float64) if fit_intercept else np.zeros(self.n_features)
+        space = RowSpace(Z, centre)
         folds = _empty(len(self.folds))
-        _add_to_folds(folds, R.T, *self._pending(), self._index[: self._filled])
+        index = self._index[: self._filled]
+        _add_to_folds(folds, space.coordinates, *self._pending(), index)
         for fold in folds:
             fold.precision = self._Z.dtype
-        return Problem(folds, basis, centre)
+        return Problem(folds, space, centre)
 
 
 @dataclass
 class Problem:
-    """Sums per fold, perhaps in coordinates `basis` about `centre`."""
+    """Sums per fold, perhaps in the coordinates of a space about `centre`."""
 
     folds: list[NormalEquations]
-    basis: np.ndarray | None = None
+    space: RowSpace | None = None
     centre: np.ndarray | None = None
 
     def total(self) -> NormalEquations:
@@ -236,12 +236,12 @@ class Problem:
 
     def rows(self, Z: np.ndarray) -> np.ndarray:
         """Features in the coordinates of the problem."""
-        return Z if self.basis is None else (Z - self.centre) @ self.basis
+        return Z if self.space is None else self.space.project(Z)
 
     def restore(self, solution: ridge.Solution) -> ridge.Solution:
         """A solution of the problem as one for features."""
-        if self.basis is not None:
-            solution.coef = self.basis @ solution.coef
+        if self.space is not None:
+            solution.coef = self.space.lift(solution.coef)
             solution.intercept = solution.intercept - self.centre @ solution.coef
         return solution
 
