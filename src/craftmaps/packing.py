@@ -31,7 +31,7 @@ _MODULES = {
         "maps.craft": "CraftMap",
         "maps.down": "Fold SubsampledHadamard SparseSigns Matrix",
         "maps.fourier": "FourierFeatures",
-        "maps.frequencies": "MatrixFrequencies RotatedFrequencies",
+        "maps.frequencies": "MatrixFrequencies StructuredFrequencies FastfoodFrequencies",
         "maps.nystroem": "Nystroem",
         "maps.compositional": "CompositionalMap",
         "maps.scaled": "ScaledMap",

@@ -7,7 +7,7 @@ import numpy as np
 from craftmaps.deploy.graph import Graph
 from craftmaps.maps.down import Fold, Matrix, SparseSigns, SubsampledHadamard
 from craftmaps.maps.exact_terms import ExactTerms
-from craftmaps.maps.frequencies import MatrixFrequencies, RotatedFrequencies
+from craftmaps.maps.frequencies import Frequencies, MatrixFrequencies, StructuredFrequencies
 from craftmaps.maps.hadamard_products import HadamardProducts
 from craftmaps.maps.matrix_products import MatrixProducts
 from craftmaps.maps.pooled_products import PooledProducts
@@ -157,19 +157,32 @@ def scatter(g: Graph, out: str, values: str, bucket: np.ndarray) -> str:
     )
 
 
-def frequencies(g: Graph, x: str, drawn: MatrixFrequencies | RotatedFrequencies, n_in: int) -> str:
+def frequencies(g: Graph, x: str, drawn: Frequencies, n_in: int) -> str:
     """<x, w> for all frequencies w."""
     if isinstance(drawn, MatrixFrequencies):
         return g.add("MatMul", x, g.floats(drawn.matrix.T))
-    n_blocks, n_passes, size = drawn.diagonals.shape
-    start = g.reshape(g.padded(x, n_in, size), 0, 1, size)
-    v = g.hadamard(g.add("Mul", start, g.floats(drawn.diagonals[:, 0])), n_blocks, size)
-    v = g.reshape(g.add("Mul", v, g.floats(drawn.diagonals[:, 1])), 0, n_blocks * size)
-    order = drawn.permutations + size * np.arange(n_blocks)[:, None]
-    v = g.hadamard(g.gather(v, order, axis=1), n_blocks, size)
-    for k in range(2, n_passes):
-        v = g.hadamard(g.add("Mul", v, g.floats(drawn.diagonals[:, k])), n_blocks, size)
-    used = np.arange(n_blocks * size).reshape(n_blocks, size)[:, : drawn.used].ravel()
+    if isinstance(drawn, StructuredFrequencies):
+        n_groups, (n_blocks, size) = len(drawn.rotations), drawn.signs.shape
+        v = _spread(g, x, drawn.rotations[:, 0], n_in)
+        v = g.reshape(g.add("Mul", v, g.floats(drawn.rotations[:, 1])), 0, n_groups * size)
+        order = drawn.permutations + size * np.arange(n_groups)[:, None]
+        v = g.hadamard(g.gather(v, order, axis=1), n_groups, size)
+        group = np.arange(n_blocks) // -(-n_blocks // n_groups)
+        v = g.gather(v, group, axis=1)
+        v = g.hadamard(g.add("Mul", v, g.floats(drawn.signs)), n_blocks, size)
+        used = np.arange(n_blocks * size)
+    else:
+        n_blocks, size = drawn.diagonals.shape
+        v = g.gather(_spread(g, x, drawn.signs[None], n_in), drawn.permutation, axis=2)
+        v = g.hadamard(g.add("Mul", v, g.floats(drawn.diagonals)), n_blocks, size)
+        used = np.arange(n_blocks * size).reshape(n_blocks, size)[:, : drawn.used].ravel()
     used = used[: len(drawn.scale)]
     taken = g.gather(g.reshape(v, 0, n_blocks * size), used, axis=1)
     return g.add("Mul", taken, g.floats(drawn.scale))
+
+
+def _spread(g: Graph, x: str, signs: np.ndarray, n_in: int) -> str:
+    """H D x for every row of signs D."""
+    copies, size = signs.shape
+    start = g.reshape(g.padded(x, n_in, size), 0, 1, size)
+    return g.hadamard(g.add("Mul", start, g.floats(signs)), copies, size)

@@ -478,44 +478,83 @@ def pooled_rows(
 
 
 @compiled
-def projected_rows(
+def _spread(u: np.ndarray, x: np.ndarray, signs: np.ndarray) -> None:
+    """u = H D x with the diagonal matrix D of signs, x padded by zeros."""
+    for j in range(x.shape[0]):
+        u[j] = signs[j] * x[j]
+    for j in range(x.shape[0], u.shape[0]):
+        u[j] = 0
+    _transform(u, 0, u.shape[0])
+
+
+@compiled
+def _scaled(z: np.ndarray, scale: np.ndarray, u: np.ndarray) -> None:
+    """z = scale * u, as far as z goes."""
+    for j in range(z.shape[0]):
+        z[j] = scale[j] * u[j]
+
+
+@compiled
+def structured_rows(
     X: np.ndarray,
-    diagonals: np.ndarray,
+    rotations: np.ndarray,
     permutations: np.ndarray,
+    signs: np.ndarray,
+    scale: np.ndarray,
+    first_column: int,
+    Z: np.ndarray,
+) -> None:
+    """Z[i, first_column:] = scale * (H S_b H P D_1 H D_0 x for all blocks b, one after the other).
+
+    The diagonal matrices D_k = rotations[g, k] and the permutation P = permutations[g] are those of
+    a group g of blocks, S_b = signs[b]. The size of H is at least 64.
+    """
+    n_groups, n_blocks, size = len(rotations), len(signs), signs.shape[1]
+    in_group = -(-n_blocks // n_groups)
+    u, v, w = np.empty(size, X.dtype), np.empty(size, X.dtype), np.empty(size, X.dtype)
+    for i in range(X.shape[0]):
+        z = Z[i, first_column:]
+        for g in range(n_groups):
+            _spread(u, X[i], rotations[g, 0])
+            for j in range(size):
+                u[j] *= rotations[g, 1, j]
+            for j in range(0, size, _SMALLEST):
+                _gather64(v, j, u, permutations[g], j)
+            _transform_strides(v, 0, size)
+            for b in range(g * in_group, min((g + 1) * in_group, n_blocks)):
+                _scaled(w, signs[b], v)
+                _transform(w, 0, size)
+                _scaled(z[b * size : (b + 1) * size], scale[b * size :], w)
+
+
+@compiled
+def fastfood_rows(
+    X: np.ndarray,
+    signs: np.ndarray,
+    permutation: np.ndarray,
+    diagonals: np.ndarray,
     scale: np.ndarray,
     used: int,
     first_column: int,
     Z: np.ndarray,
 ) -> None:
-    """Z[i, first_column:] = scale * (the first `used` entries of every rotation of x).
+    """Z[i, first_column:] = scale * (the first `used` entries of H G_b P H B x for all b).
 
-    Rotation b is ... H D_2 H P D_1 H D_0 x with diagonal matrices D_k = diagonals[b, k] and the
-    permutation P = permutations[b], (P u)[j] = u[P[j]]. Its size is at least 64.
+    B = signs, P = permutation and G_b = diagonals[b]. The size of H is at least 64, and `used` a
+    power of two: so many entries of H v are those of a smaller H times sums of entries of v.
     """
-    n_blocks, n_passes, size = diagonals.shape
-    u, v = np.empty(size, X.dtype), np.empty(size, X.dtype)
+    n_blocks, size = diagonals.shape
+    spread, u, v = np.empty(size, X.dtype), np.empty(size, X.dtype), np.empty(used, X.dtype)
     for i in range(X.shape[0]):
-        x, z = X[i], Z[i, first_column:]
-        d = x.shape[0]
+        z = Z[i, first_column:]
+        _spread(spread, X[i], signs)
+        for j in range(size):
+            u[j] = spread[permutation[j]]
         for b in range(n_blocks):
-            start = b * used
-            stop = min(start + used, z.shape[0])
-            signs = diagonals[b, 0]
-            for j in range(d):
-                u[j] = signs[j] * x[j]
-            for j in range(d, size):
-                u[j] = 0
-            _transform(u, 0, size)
-            order, signs = permutations[b], diagonals[b, 1]
-            for j in range(size):
-                u[j] *= signs[j]
-            for j in range(0, size, _SMALLEST):
-                _gather64(v, j, u, order, j)
-            _transform_strides(v, 0, size)
-            for k in range(2, n_passes):
-                signs = diagonals[b, k]
-                for j in range(size):
-                    v[j] *= signs[j]
-                _transform(v, 0, size)
-            for j in range(stop - start):
-                z[start + j] = scale[start + j] * v[j]
+            v[:] = 0
+            for part in range(0, size, used):
+                diagonal, some = diagonals[b, part : part + used], u[part : part + used]
+                for j in range(used):
+                    v[j] += diagonal[j] * some[j]
+            _transform(v, 0, used)
+            _scaled(z[b * used : (b + 1) * used], scale[b * used :], v)

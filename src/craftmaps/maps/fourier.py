@@ -34,13 +34,14 @@ class FourierFeatures(FeatureMap):
         - "iid": independently. Unbiased for every kernel.
         - "orthogonal": in orthogonal blocks. Unbiased for Gaussian, Matern and your own isotropic
           kernels; lower error than "iid", least for wide kernels.
-        - "structured": in orthogonal blocks made by three signed Hadamard transforms, at a cost of
-          O(n_components log d) per row and without a matrix. For Gaussian and Matern. Directions
+        - "structured": in orthogonal blocks made by signed Hadamard transforms, at a cost of
+          O(n_components log d) per row and without a matrix. Blocks have equal angles to each
+          other, so that many of them have the least error. For Gaussian and Matern. Directions
           are not exactly uniform, which biases the estimate by less than 0.002 (measured).
         - "qmc": by a scrambled low-discrepancy sequence. Unbiased for Gaussian, Laplacian, Cauchy
           and Matern; lower error than "iid", best for few columns.
         - "fastfood": by two Hadamard transforms and a normal diagonal matrix (Le et al.). Unbiased
-          for Gaussian and Matern; nearly as fast as "structured", error up to 12 % above "iid".
+          for Gaussian and Matern; as fast as "structured", error up to 12 % above "iid".
 
         Other kernels are refused.
     sequence : {"sobol", "halton"}, default="sobol"
@@ -100,7 +101,7 @@ class FourierFeatures(FeatureMap):
         check_choice("sequence", self.sequence, ("sobol", "halton"))
         self.kernel_ = shift_invariant_kernel(self.kernel).resolved(X)
         n, d = -(-self.n_components // 2), X.shape[1]
-        self._frequencies: frequencies.MatrixFrequencies | frequencies.RotatedFrequencies
+        self._frequencies: frequencies.Frequencies
         if self.sampling == "iid":
             self._frequencies = frequencies.iid(self.kernel_, n, d, rng)
         elif self.sampling == "orthogonal":
@@ -115,9 +116,9 @@ class FourierFeatures(FeatureMap):
 
     def is_sound(self) -> bool:
         n = -(-self._n_features_out // 2)
-        if isinstance(self._frequencies, frequencies.RotatedFrequencies):
-            return self._frequencies.stays_within(self.n_features_in_, n)
-        return True
+        if isinstance(self._frequencies, frequencies.MatrixFrequencies):
+            return True
+        return self._frequencies.stays_within(self.n_features_in_, n)
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         pairs, odd = divmod(out.shape[1], 2)

@@ -13,6 +13,7 @@ from craftmaps.kernels.normal_lengths import normal_lengths
 from craftmaps.loops import hadamard
 from craftmaps.loops.rows import dense_block, for_each_block
 from craftmaps.maps.hadamard_products import padded_length, within
+from craftmaps.maps.sign_sets import n_sign_sets, sign_sets
 
 _ROWS = 1024
 _SHORTEST = 64  # rotations of shorter rows are too few to look like all directions
@@ -46,23 +47,70 @@ class MatrixFrequencies:
 
 
 @dataclass(frozen=True)
-class RotatedFrequencies:
-    """Frequencies as rows of products of diagonal and Hadamard matrices, which are not formed."""
+class StructuredFrequencies:
+    """Frequencies as rows of H S_b H P D_1 H D_0, which are not formed.
 
-    diagonals: np.ndarray
+    D_k = rotations[g, k] and P = permutations[g] belong to a group g of blocks b, S_b = signs[b].
+    """
+
+    rotations: np.ndarray
     permutations: np.ndarray
+    signs: np.ndarray
+    scale: np.ndarray
+
+    def stays_within(self, n_columns_in: int, n_frequencies: int) -> bool:
+        """Whether no index leaves rows of so many columns, or an array."""
+        n_groups, (n_blocks, size) = len(self.rotations), self.signs.shape
+        return bool(
+            _fits(size, n_columns_in)
+            and 1 <= n_groups <= n_blocks
+            and self.rotations.shape == (n_groups, 2, size)
+            and self.permutations.shape == (n_groups, size)
+            and within(self.permutations, 0, size - 1)
+            and self.scale.shape == (n_frequencies,)
+            and (n_blocks - 1) * size <= n_frequencies <= n_blocks * size
+        )
+
+    def project(
+        self, X: Any, out: np.ndarray, column: int, finish: Callable[[np.ndarray], None]
+    ) -> None:
+        """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
+        dtype = out.dtype
+        rotations, signs, scale = (
+            array.astype(dtype) for array in (self.rotations, self.signs, self.scale)
+        )
+
+        def task(start: int, stop: int) -> None:
+            rows, filled = dense_block(X, start, stop, dtype), out[start:stop]
+            hadamard.structured_rows(
+                rows, rotations, self.permutations, signs, scale, column, filled
+            )
+            finish(filled)
+
+        for_each_block(task, X.shape[0], dtype.itemsize * (X.shape[1] + out.shape[1]))
+
+
+@dataclass(frozen=True)
+class FastfoodFrequencies:
+    """Frequencies as the first `used` rows of every H G_b P H B, which are not formed.
+
+    B = signs, P = permutation, G_b = diagonals[b].
+    """
+
+    signs: np.ndarray
+    permutation: np.ndarray
+    diagonals: np.ndarray
     scale: np.ndarray
     used: int
 
     def stays_within(self, n_columns_in: int, n_frequencies: int) -> bool:
         """Whether no index leaves rows of so many columns, or an array."""
-        n_blocks, n_passes, size = self.diagonals.shape
+        n_blocks, size = self.diagonals.shape
         return bool(
-            size == padded_length(size) >= max(_SHORTEST, n_columns_in)
-            and n_passes >= 2
-            and self.permutations.shape == (n_blocks, size)
-            and within(self.permutations, 0, size - 1)
-            and 1 <= self.used <= size
+            _fits(size, n_columns_in)
+            and self.signs.shape == self.permutation.shape == (size,)
+            and within(self.permutation, 0, size - 1)
+            and self.used == padded_length(self.used) <= size
             and self.scale.shape == (n_frequencies,)
             and (n_blocks - 1) * self.used <= n_frequencies <= n_blocks * self.used
         )
@@ -72,21 +120,21 @@ class RotatedFrequencies:
     ) -> None:
         """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
         dtype = out.dtype
-        diagonals, scale = self.diagonals.astype(dtype), self.scale.astype(dtype)
+        signs, diagonals, scale = (
+            array.astype(dtype) for array in (self.signs, self.diagonals, self.scale)
+        )
 
         def task(start: int, stop: int) -> None:
-            hadamard.projected_rows(
-                dense_block(X, start, stop, dtype),
-                diagonals,
-                self.permutations,
-                scale,
-                self.used,
-                column,
-                out[start:stop],
+            rows, filled = dense_block(X, start, stop, dtype), out[start:stop]
+            hadamard.fastfood_rows(
+                rows, signs, self.permutation, diagonals, scale, self.used, column, filled
             )
-            finish(out[start:stop])
+            finish(filled)
 
         for_each_block(task, X.shape[0], dtype.itemsize * (X.shape[1] + out.shape[1]))
+
+
+Frequencies = MatrixFrequencies | StructuredFrequencies | FastfoodFrequencies
 
 
 def iid(
@@ -132,39 +180,52 @@ def quasi_random(
 
 def structured(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
-) -> RotatedFrequencies:
-    """Rows of H D_2 H P D_1 H D_0 with random signs D_k, with lengths |w| in random order."""
+) -> StructuredFrequencies:
+    """Rows of H S_b H P D_1 H D_0 with random signs D_k, with lengths |w| in random order.
+
+    A rotation H P D_1 H D_0 is common to as many blocks as there are sign sets S_b. These make the
+    blocks as far from each other as bases can be: rows of two of them have inner products of
+    1/sqrt(size), where rows of independent blocks have that only in the mean square.
+    """
     size = max(_SHORTEST, padded_length(d))
     scales = _mixture("structured", kernel, n, rng)
-    n_blocks = -(-n // size)
+    n_blocks, n_sets = -(-n // size), n_sign_sets(size)
+    n_groups = -(-n_blocks // n_sets)
+    in_group = -(-n_blocks // n_groups)
+    n_groups = -(-n_blocks // in_group)
     lengths = normal_lengths(n, size, rng)
-    signs = 1.0 - 2.0 * rng.integers(0, 2, (n_blocks, 3, size))
-    permutations = _permutations(n_blocks, size, rng)
-    return RotatedFrequencies(signs, permutations, scales * lengths / size**1.5, size)
+    rotations = _signs((n_groups, 2, size), rng)
+    permutations = _permutations(n_groups, size, rng)
+    signs = np.empty((n_groups, in_group, size))
+    for group in signs:
+        group[:] = sign_sets(size, rng.permutation(n_sets)[:in_group]) * _signs(size, rng)
+    return StructuredFrequencies(
+        rotations,
+        permutations,
+        signs.reshape(-1, size)[:n_blocks],
+        scales * lengths / size**1.5,
+    )
 
 
 def fastfood(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
-) -> RotatedFrequencies:
-    """S H P G H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
+) -> FastfoodFrequencies:
+    """S H G P H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
 
     Rows of one block share G and vary together, which makes the error up to a third larger than
-    that of independent frequencies. So three of eight rows of each block are used, which leaves
-    about a tenth.
+    that of independent frequencies. So a quarter of the rows of each block is used, which leaves
+    about a tenth. B and the permutation P are drawn once, and P H B x made once, for all blocks:
+    whatever it is, the normal G makes every row exact in the mean, so blocks stay uncorrelated.
     """
     size = max(_SHORTEST, padded_length(d))
-    used = 3 * size // 8
+    used = size // 4
     scales = _mixture("fastfood", kernel, n, rng)
     n_blocks = -(-n // used)
-    diagonals = np.empty((n_blocks, 2, size))
-    diagonals[:, 0] = 1.0 - 2.0 * rng.integers(0, 2, (n_blocks, size))
-    diagonals[:, 1] = rng.standard_normal((n_blocks, size))
-    norms = np.repeat(np.linalg.norm(diagonals[:, 1], axis=1), used)[:n]
-    lengths = normal_lengths(n, size, rng)
-    permutations = _permutations(n_blocks, size, rng)
-    return RotatedFrequencies(
-        diagonals, permutations, scales * lengths / (norms * np.sqrt(size)), used
-    )
+    signs, permutation = _signs(size, rng), _permutations(1, size, rng)[0]
+    diagonals = rng.standard_normal((n_blocks, size))
+    norms = np.repeat(np.linalg.norm(diagonals, axis=1), used)[:n]
+    scale = scales * normal_lengths(n, size, rng) / (norms * np.sqrt(size))
+    return FastfoodFrequencies(signs, permutation, diagonals, scale, used)
 
 
 def _orthonormal(n_blocks: int, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -185,6 +246,14 @@ def _mixture(
             f"those of Gaussian and Matern; {kernel!r} has others: use 'iid' or 'qmc'."
         )
     return scales
+
+
+def _fits(size: int, n_columns_in: int) -> bool:
+    return size == padded_length(size) >= max(_SHORTEST, n_columns_in)
+
+
+def _signs(shape: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    return np.asarray(1.0 - 2.0 * rng.integers(0, 2, shape))
 
 
 def _permutations(n_blocks: int, size: int, rng: np.random.Generator) -> np.ndarray:
