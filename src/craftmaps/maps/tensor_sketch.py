@@ -1,5 +1,6 @@
 """TensorSketch for polynomial kernels."""
 
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,18 @@ class TensorSketch(FeatureMap):
         signs[:, :-1] *= np.sqrt(dtype.type(self.kernel_.gamma))
         signs[:, -1] *= np.sqrt(dtype.type(self.kernel_.coef0))
 
+        complex_type = np.result_type(dtype, np.complex64)
+        own = (
+            local()
+        )  # arrays of each thread: memory that is asked for anew costs as much as an FFT
+
         def task(start: int, stop: int) -> None:
-            spectrum = None
-            sketch = np.empty((stop - start, size), dtype=dtype)
+            n = stop - start
+            if not hasattr(own, "sketch"):  # no later block is larger
+                own.sketch = np.empty((n, size), dtype)
+                own.spectrum = np.empty((n, size // 2 + 1), complex_type)
+            sketch, spectrum = own.sketch[:n], own.spectrum[:n]
+            spectrum[:] = 1
             for bucket, sign in zip(self.buckets_, signs, strict=True):
                 sketch[:] = 0
                 sketch[:, bucket[-1]] = sign[-1]
@@ -110,13 +120,11 @@ class TensorSketch(FeatureMap):
                     sketch_sparse(*_csr_block(X, start, stop, dtype), bucket, sign, sketch)
                 else:
                     sketch_dense(dense_block(X, start, stop, dtype), bucket, sign, sketch)
-                if spectrum is None:
-                    spectrum = fft.rfft(sketch)
-                else:
-                    spectrum *= fft.rfft(sketch)
-            out[start:stop] = fft.irfft(spectrum, n=size, overwrite_x=True)
+                spectrum *= fft.rfft(sketch)
+            np.fft.irfft(spectrum, n=size, out=out[start:stop])  # SciPy's has no `out`
 
-        for_each_block(task, X.shape[0], 4 * dtype.itemsize * size)
+        # blocks twice as large as the cache: each of their many calls takes the interpreter's lock
+        for_each_block(task, X.shape[0], 2 * dtype.itemsize * size)
 
 
 def _csr_block(X: Any, start: int, stop: int, dtype: Any) -> tuple[np.ndarray, ...]:
