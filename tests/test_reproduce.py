@@ -161,3 +161,19 @@ def test_data_that_cannot_be_had_are_skipped_by_name(tmp_path, monkeypatch):
     assert "gisette" in results.skipped(run)
     assert results.of(run) == []
     assert run | {"seed": 0} not in results  # tried again when the data are there
+
+
+def test_a_run_for_which_memory_is_too_small_is_skipped_with_the_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr("craftmaps.learn.memory.available_bytes", lambda: 1000)
+    small = spec.parse("table", TEXT)
+    results = reproduce([small], tmp_path, quick=True)
+    run = small.panels[0].run("TS", 32, quick=True)
+    assert "features (n_components)" in results.skipped(run)
+    assert run | {"seed": 0} not in results
+
+
+def test_a_run_that_fails_is_named_and_what_was_made_is_kept(tmp_path):
+    wrong = spec.parse("table", TEXT.replace('"CRAFT v2"]', '"Nonsense"]').split("[[claims]]")[0])
+    with pytest.raises(ValueError, match=r"the run \(.*method Nonsense, seed 0\) failed, KeyError"):
+        reproduce([wrong], tmp_path, quick=True)
+    assert len(Results(tmp_path)) == 1

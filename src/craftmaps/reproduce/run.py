@@ -26,6 +26,9 @@ def reproduce(
 ) -> Results:
     """Make all runs that are not in the folder yet.
 
+    What lacks its data, or the memory that it says it needs, is skipped with that reason. Anything
+    else that goes wrong stops here, with the run in front of the reason; what was made is kept.
+
     Parameters
     ----------
     specs : sequence of Spec
@@ -56,9 +59,13 @@ def _make(run: Run, results: Results) -> None:
     try:
         checksum = None if name is None else _checksum(name, os.environ.get("CRAFTMAPS_DATA"))
         values = measure(run)
-    except Missing as error:
+    except (Missing, MemoryError) as error:
         results.add(run, skipped=str(error))
         return
+    except Exception as error:
+        what = ", ".join(f"{name} {value}" for name, value in run.items())
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"the run ({what}) failed, {reason}") from error
     took = time.perf_counter() - start
     results.add(run, values=values, seconds=took, data_sha256=checksum, environment=environment())
 
