@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from craftmaps.kernels import Gaussian
+from craftmaps.kernels import Gaussian, Polynomial
 from craftmaps.reproduce import spec
+from craftmaps.reproduce.classification import compute_seconds
 from craftmaps.reproduce.environment import environment
 from craftmaps.reproduce.methods import GAUSSIAN, feature_map, kernel_of
 from craftmaps.reproduce.run import measure, reproduce
@@ -177,3 +178,12 @@ def test_a_run_that_fails_is_named_and_what_was_made_is_kept(tmp_path):
     with pytest.raises(ValueError, match=r"the run \(.*method Nonsense, seed 0\) failed, KeyError"):
         reproduce([wrong], tmp_path, quick=True)
     assert len(Results(tmp_path)) == 1
+
+
+def test_time_of_few_rows_needs_no_matrix_of_all_features(monkeypatch):
+    monkeypatch.setattr("craftmaps.learn.memory.available_bytes", lambda: 1000)
+    X = np.random.default_rng(0).random((20, 5))
+    fitted = feature_map("TS", Polynomial(2), 8, n_columns=5, seed=0).fit(X)
+    assert compute_seconds(fitted, X[:4]) > 0
+    with pytest.raises(MemoryError):
+        compute_seconds(fitted, X)
