@@ -23,12 +23,13 @@ class RowSpace:
 
     Attributes
     ----------
+    centre : as given
     coordinates : array of float64, shape (n_rows, rank)
         Of the centred rows.
     """
 
     def __init__(self, Z: np.ndarray, centre: np.ndarray) -> None:
-        self._centre = centre
+        self.centre = centre
         gram = np.zeros((len(Z), len(Z)), order="F")
         for _, part in self._parts(Z):
             gram = blas.dsyrk(1.0, part.T, 1.0, gram, trans=1, lower=1, overwrite_c=1)
@@ -52,7 +53,7 @@ class RowSpace:
     def lift(self, coef: np.ndarray) -> np.ndarray:
         """The directions of feature space that have these coordinates."""
         weights = solve_triangular(self._triangle, coef, lower=True, trans=1)
-        lifted = np.empty((len(self._centre), weights.shape[1]))
+        lifted = np.empty((len(self.centre), weights.shape[1]))
         for columns, part in self._parts(self._spanning):
             lifted[columns] = part.T @ weights
         return lifted
@@ -61,4 +62,4 @@ class RowSpace:
         """Some columns at a time of centred rows, in float64."""
         for start in range(0, Z.shape[1], _COLUMNS):
             columns = slice(start, start + _COLUMNS)
-            yield columns, Z[:, columns].astype(np.float64) - self._centre[columns]
+            yield columns, Z[:, columns].astype(np.float64) - self.centre[columns]

@@ -214,16 +214,15 @@ class FeatureStream:
         _add_to_folds(folds, space.coordinates, *self._pending(), index)
         for fold in folds:
             fold.precision = self._Z.dtype
-        return Problem(folds, space, centre)
+        return Problem(folds, space)
 
 
 @dataclass
 class Problem:
-    """Sums per fold, perhaps in the coordinates of a space about `centre`."""
+    """Sums per fold, perhaps in the coordinates of a space of rows."""
 
     folds: list[NormalEquations]
     space: RowSpace | None = None
-    centre: np.ndarray | None = None
 
     def total(self) -> NormalEquations:
         """The sums of all folds."""
@@ -242,7 +241,7 @@ class Problem:
         """A solution of the problem as one for features."""
         if self.space is not None:
             solution.coef = self.space.lift(solution.coef)
-            solution.intercept = solution.intercept - self.centre @ solution.coef
+            solution.intercept = solution.intercept - self.space.centre @ solution.coef
         return solution
 
 

@@ -80,14 +80,12 @@ class StructuredFrequencies:
             array.astype(dtype) for array in (self.rotations, self.signs, self.scale)
         )
 
-        def task(start: int, stop: int) -> None:
-            rows, filled = dense_block(X, start, stop, dtype), out[start:stop]
+        def loop(rows: np.ndarray, filled: np.ndarray) -> None:
             hadamard.structured_rows(
                 rows, rotations, self.permutations, signs, scale, column, filled
             )
-            finish(filled)
 
-        for_each_block(task, X.shape[0], dtype.itemsize * (X.shape[1] + out.shape[1]))
+        _project_blocks(X, out, loop, finish)
 
 
 @dataclass(frozen=True)
@@ -124,14 +122,12 @@ class FastfoodFrequencies:
             array.astype(dtype) for array in (self.signs, self.diagonals, self.scale)
         )
 
-        def task(start: int, stop: int) -> None:
-            rows, filled = dense_block(X, start, stop, dtype), out[start:stop]
+        def loop(rows: np.ndarray, filled: np.ndarray) -> None:
             hadamard.fastfood_rows(
                 rows, signs, self.permutation, diagonals, scale, self.used, column, filled
             )
-            finish(filled)
 
-        for_each_block(task, X.shape[0], dtype.itemsize * (X.shape[1] + out.shape[1]))
+        _project_blocks(X, out, loop, finish)
 
 
 Frequencies = MatrixFrequencies | StructuredFrequencies | FastfoodFrequencies
@@ -226,6 +222,22 @@ def fastfood(
     norms = np.repeat(np.linalg.norm(diagonals, axis=1), used)[:n]
     scale = scales * normal_lengths(n, size, rng) / (norms * np.sqrt(size))
     return FastfoodFrequencies(signs, permutation, diagonals, scale, used)
+
+
+def _project_blocks(
+    X: Any,
+    out: np.ndarray,
+    loop: Callable[[np.ndarray, np.ndarray], None],
+    finish: Callable[[np.ndarray], None],
+) -> None:
+    """`loop` from dense rows to their part of `out`, and `finish` while it is in the cache."""
+
+    def task(start: int, stop: int) -> None:
+        filled = out[start:stop]
+        loop(dense_block(X, start, stop, out.dtype), filled)
+        finish(filled)
+
+    for_each_block(task, X.shape[0], out.itemsize * (X.shape[1] + out.shape[1]))
 
 
 def _orthonormal(n_blocks: int, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
