@@ -187,3 +187,10 @@ def test_time_of_few_rows_needs_no_matrix_of_all_features(monkeypatch):
     assert compute_seconds(fitted, X[:4]) > 0
     with pytest.raises(MemoryError):
         compute_seconds(fitted, X)
+
+
+@pytest.mark.parametrize("name", spec.names())
+def test_seconds_of_another_machine_are_not_judged(name):
+    for panel in spec.load(name).panels:
+        if panel.printed and panel.value.endswith("_seconds") and not panel.relative_to:
+            assert not panel.same_settings

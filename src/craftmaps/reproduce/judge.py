@@ -89,7 +89,7 @@ def columns(panel: Panel, quick: bool) -> list[Any]:
 
 def comparable(panel: Panel, quick: bool) -> bool:
     """Whether the runs are made as the paper made them."""
-    return not (quick and panel.quick_settings)
+    return panel.same_settings and not (quick and panel.quick_settings)
 
 
 def cells(panel: Panel, results: Results, quick: bool = False) -> list[Cell]:

@@ -49,7 +49,7 @@ table { border-collapse: collapse; font-size: .875rem; line-height: 1.35;
         white-space: nowrap; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; vertical-align: top; padding: .4rem .7rem;
          border-bottom: 1px solid #e4e9ee; }
-thead th { background: #f4f6f8; }
+thead th { background: #f4f6f8; white-space: normal; vertical-align: bottom; }
 tbody tr:last-child > * { border-bottom: 0; }
 th:first-child { text-align: left; position: sticky; left: 0; background: #f4f6f8;
                  font-weight: 600; white-space: normal; min-width: 5.5rem; max-width: 9rem; }

@@ -49,6 +49,9 @@ class Panel:
     not_run : dict
         The reason for which some x are left out of a full run.
     lower_is_better : bool
+    same_settings : bool
+        Whether printed values were measured as ours are. Seconds of another machine, for other
+        numbers of rows, are shown and not judged.
     digits : int
         Of printed values, after the point.
     kind : {"table", "plot"}
@@ -79,6 +82,7 @@ class Panel:
     seeds_at: dict[str, int] = field(default_factory=dict)
     not_run: dict[str, str] = field(default_factory=dict)
     lower_is_better: bool = True
+    same_settings: bool = True
     digits: int = 2
     kind: str = "table"
     log: str = ""
