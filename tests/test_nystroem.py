@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info
 from craftmaps import Cauchy, Composed, Gaussian, Laplacian, Matern, Nystroem, Polynomial
 from craftmaps.loops import rows as row_blocks
 from craftmaps.maps import landmarks as choose
+from craftmaps.maps import nystroem
 
 KERNELS = [
     Gaussian(0.3),
@@ -96,6 +97,34 @@ def test_columns_are_ordered_and_repeated_landmarks_reported(X):
     np.testing.assert_allclose(Z @ Z.T, expected, atol=1e-8)
     full = Nystroem(Gaussian(0.3), 30, random_state=0).fit(X)
     assert all(a >= b for a, b in pairwise(full._values))
+
+
+@pytest.mark.parametrize("rows", [[3, 5, 8, 3, 5], [7], list(range(60))])
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Gaussian(1e-4), Polynomial(2)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_rank_is_known_without_whitening(X, rows, kernel, dtype):
+    X = X.astype(dtype)
+    white, raw = (Nystroem(kernel, landmarks=X[rows], whiten=w).fit(X) for w in (True, False))
+    assert raw.rank_ == pytest.approx(white.rank_, abs=4 if white.rank_ > 5 else 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype):
+    """Another basis of the same features; dependent landmarks keep the eigenvectors."""
+    X = X.astype(dtype)
+    feature_map = Nystroem(Gaussian(3.0), landmarks=X[:40])
+    expected = feature_map.fit_transform(X)
+    monkeypatch.setattr(nystroem, "_MANY", 39)
+    Z = feature_map.fit_transform(X)
+    assert feature_map.rank_ == 40
+    assert np.abs(Z - expected).max() > 0.1
+    np.testing.assert_allclose(
+        Z @ Z.T, expected @ expected.T, atol=1e-4 if dtype == np.float32 else 1e-10
+    )
+    np.testing.assert_allclose(Z[:40, 1:].T[np.tril_indices(39)], 0, atol=1e-4)
+    repeated = feature_map.set_params(landmarks=X[[*range(39), 0]]).fit(X)
+    assert repeated.rank_ == 39
+    assert np.isfinite(repeated.transform(X)).all()
 
 
 @pytest.mark.parametrize("landmarks", CHOICES)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lapack
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,7 @@ from craftmaps.maps import landmarks as choose
 from craftmaps.maps.base import FeatureMap
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
+_MANY = 4096  # landmarks beyond which eigenvectors are dear
 
 
 def _not_whitened(feature_map: Any) -> bool:
@@ -68,7 +69,8 @@ class Nystroem(FeatureMap):
     rank_ : int
         The numerical rank of K_LL in the precision of the rows given to `fit`. Landmarks that
         repeat or depend on each other make it less than their number. Output columns are ordered
-        by eigenvalue, and those beyond the rank are 0.
+        by eigenvalue, and those beyond the rank are 0. More than 4,096 landmarks of full rank are
+        whitened by their Cholesky factor instead, and the columns have the landmarks' order.
 
     See Also
     --------
@@ -144,22 +146,44 @@ class Nystroem(FeatureMap):
         self._decompose(X.dtype)
 
     def _decompose(self, dtype: np.dtype) -> None:
-        values, vectors = eigh((self._gram + self._gram.T) / 2)
+        gram = (self._gram + self._gram.T) / 2
+        if not self.whiten:
+            # Eigenvectors take some twenty times as long, and nothing needs them.
+            largest = np.abs(gram).sum(axis=0).max()  # at least the largest eigenvalue
+            least = _smallest(len(gram), dtype) * largest
+            _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1, overwrite_a=1)
+            self.rank_ = int(rank)
+            return
+        if len(gram) > _MANY and self._triangle(gram, dtype):
+            return
+        values, vectors = eigh(gram)
         # Eigenvectors have a sign that rounding decides; the largest entry is made positive.
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
         vectors = vectors * np.sign(largest)
         self._values, self._vectors = values[::-1], vectors[:, ::-1]
         self.rank_ = self._rank(dtype)
 
+    def _triangle(self, gram: np.ndarray, dtype: np.dtype) -> bool:
+        """Whiten by the Cholesky factor of K_LL, if it has full rank: some minutes, not an hour."""
+        norm = np.abs(gram).sum(axis=0).max()
+        factor, failed = lapack.dpotrf(gram, clean=1)
+        if failed or lapack.dpocon(factor, norm)[0] < _smallest(len(gram), dtype):
+            return False
+        self._vectors, _ = lapack.dtrtri(factor, overwrite_c=1)
+        self._values = np.ones(len(gram))
+        self.rank_ = len(gram)
+        return True
+
     def _rank(self, dtype: np.dtype) -> int:
         """How many eigenvalues of K_LL stand out of the rounding errors of k(x, L)."""
-        smallest = max(len(self._values) * np.finfo(np.float64).eps, float(np.finfo(dtype).eps))
-        return int(np.count_nonzero(self._values > smallest * max(self._values[0], 0.0)))
+        least = _smallest(len(self._values), dtype) * max(self._values[0], 0.0)
+        return int(np.count_nonzero(self._values > least))
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         columns = self._columns(out.dtype)
-        rank = min(self.rank_, self._rank(out.dtype))
-        whitening = (self._vectors[:, :rank] / np.sqrt(self._values[:rank])).astype(out.dtype)
+        if self.whiten:
+            rank = min(self.rank_, self._rank(out.dtype))
+            whitening = (self._vectors[:, :rank] / np.sqrt(self._values[:rank])).astype(out.dtype)
 
         def task(start: int, stop: int) -> None:
             filled = out[start:stop]
@@ -246,6 +270,11 @@ class Nystroem(FeatureMap):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+
+def _smallest(n_landmarks: int, dtype: np.dtype) -> float:
+    """The share of the largest eigenvalue of K_LL from which on others are rounding errors."""
+    return max(n_landmarks * float(np.finfo(np.float64).eps), float(np.finfo(dtype).eps))
 
 
 def _square(X: Any) -> np.ndarray:
