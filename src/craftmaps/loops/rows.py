@@ -30,6 +30,9 @@ def for_each_block(
     row_bytes = max(1, row_bytes)
     share = max(-(-n_rows // threads), LEAST_BYTES // row_bytes)
     rows = max(1, min(max_rows, BLOCK_BYTES // row_bytes, share))
+    if n_rows > threads * rows:  # as many blocks for each thread, so that none waits for the others
+        rounds = -(-n_rows // (threads * rows))
+        rows = -(-n_rows // (threads * rounds))
     starts = range(0, n_rows, rows)
 
     def run(start: int) -> None:

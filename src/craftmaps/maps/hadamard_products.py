@@ -140,11 +140,12 @@ class HadamardProducts:
             min(self.gather.shape[1], _SLICE),
         )
         signs = self.signs.astype(dtype) if len(self.signs) else None  # there is a fold, or not
-        if signs is None:
-            out[:, self._unused_columns(out.shape[1])] = 0
+        unused = self._unused_columns(out.shape[1])
 
         def task(start: int, stop: int) -> None:
             rows, target = dense_block(X, start, stop, dtype), out[start:stop]
+            if signs is None:  # here, so that threads share the first touch of new memory
+                target[:, unused] = 0
             if self.complex_to_real:
                 hadamard.complex_product_rows(rows, *drawn, target)
             else:
