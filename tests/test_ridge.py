@@ -1,5 +1,7 @@
 """The ridge solve: against scikit-learn, hat matrices, refits and augmented least squares."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -53,6 +55,34 @@ def test_equals_ridge_of_scikit_learn(dtype, tolerance, fit_intercept, weighted,
     np.testing.assert_allclose(found.coef.T, expected.coef_, rtol=0, atol=tolerance * 3)
     np.testing.assert_allclose(found.intercept, expected.intercept_, rtol=0, atol=tolerance * 10)
     assert np.all(np.asarray(found.jitter) == 0)
+
+
+def test_a_solve_in_place_leaves_the_sums_as_they_were():
+    Z, Y, _ = data()
+    equations = NormalEquations().update(Z, Y)
+    before = equations.hessian
+    first = ridge.solve(equations, 10.0).coef
+    with pytest.warns(LinAlgWarning):
+        ridge.solve(NormalEquations().update(Z[:3], Y[:3]), 0.0)
+    np.testing.assert_array_equal(equations.hessian, before)
+    equations._lower[np.triu_indices(FEATURES, 1)] = np.nan  # what a factor leaves is never read
+    for alpha in (10.0, np.full(TARGETS, 10.0)):
+        np.testing.assert_allclose(ridge.solve(equations, alpha).coef, first, rtol=1e-9)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(equations)).hessian, before)
+    twice = NormalEquations().update(Z, Y).merge(equations).update(Z, Y)
+    np.testing.assert_allclose(twice.hessian, 3 * before, rtol=1e-9, atol=1e-9)
+
+
+def test_solves_in_place_wait_for_each_other():
+    """Two threads that ask one learner at once get what one would."""
+    Z, Y, _ = data(rows=2000, features=400)
+    equations = NormalEquations().update(Z, Y)
+    alphas = np.repeat([0.1, 10.0, 1000.0], 4)
+    expected = [ridge.solve(equations, float(alpha)).coef for alpha in alphas]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda alpha: ridge.solve(equations, float(alpha)).coef, alphas))
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -20,28 +20,35 @@ def available_bytes() -> int | None:
     return min(known) if known else None
 
 
-def equations_bytes(n_features: int, n_targets: int, itemsize: int, n_folds: int = 1) -> int:
+def equations_bytes(
+    n_features: int, n_targets: int, itemsize: int, n_folds: int = 1, *, copy: bool = True
+) -> int:
     """What a pass and its solve need: sums, the work matrix of float32 blocks, and a copy.
 
-    With folds, the sums of those that teach are held beside the sums of each.
+    With folds, the sums of those that teach are held beside the sums of each. A plain ridge of one
+    given alpha is solved without a copy.
     """
     work = 4 if itemsize == 4 else 0
     sums = 1 if n_folds == 1 else n_folds + 1
-    return n_features**2 * (8 * sums + work + 8) + 8 * n_features * n_targets * (sums + 1)
+    squares = 8 * (sums + copy) + work
+    return n_features**2 * squares + 8 * n_features * n_targets * (sums + 1)
 
 
-def refuse_if_too_large(n_features: int, n_targets: int, itemsize: int, n_folds: int = 1) -> None:
+def refuse_if_too_large(
+    n_features: int, n_targets: int, itemsize: int, n_folds: int = 1, *, copy: bool = True
+) -> None:
     """Raise MemoryError, with the numbers and the way out, before anything is allocated."""
-    needed = equations_bytes(n_features, n_targets, itemsize, n_folds)
+    needed = equations_bytes(n_features, n_targets, itemsize, n_folds, copy=copy)
     available = available_bytes()
     if available is None or needed <= available:
         return
-    per_square = equations_bytes(1, 0, itemsize, n_folds)
+    per_square = equations_bytes(1, 0, itemsize, n_folds, copy=copy)
     fits = max(1, int((available / per_square) ** 0.5))
     raise MemoryError(
         f"the normal equations of {n_features} features and {n_targets} targets need "
         f"{needed / 1e9:.2f} GB, and {available / 1e9:.2f} GB are available; use at most about "
-        f"{fits} features (n_components), or a code with fewer bits if there are many classes."
+        f"{fits} features (n_components), or a code with fewer bits if there are many classes"
+        f"{', or give one alpha, which saves a copy' if copy else ''}."
     )
 
 

@@ -1,5 +1,8 @@
 """What one pass over the rows keeps: sums that add."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -68,6 +71,7 @@ class NormalEquations:
         self.n_targets = 0
         self.precision = np.dtype(np.float64)
         self._work: list[np.ndarray] = []  # one matrix, perhaps shared
+        self._lending = Lock()
 
     @property
     def hessian(self) -> np.ndarray:
@@ -135,6 +139,20 @@ class NormalEquations:
         gradient = self.gradient + self.weight * np.outer(self.z_mean, self.y_mean)
         return lower, gradient, self.y_square + self.weight * self.y_mean**2
 
+    @contextmanager
+    def lent(self) -> Iterator[np.ndarray]:
+        """H about the means, in the lower triangle of the matrix that keeps it.
+
+        The borrower may write into the upper triangle, which nothing else uses, and the diagonal,
+        which is put right afterwards.
+        """
+        with self._lending:
+            diagonal = self._lower.diagonal().copy()
+            try:
+                yield self._lower
+            finally:
+                np.fill_diagonal(self._lower, diagonal)
+
     def add_constant_targets(self, positions: np.ndarray, value: float) -> Self:
         """Insert targets that had the same value in every row so far, as a class not yet seen has.
 
@@ -190,7 +208,7 @@ class NormalEquations:
         if self.n_features:
             self._check_sizes(n_features, n_targets)
             return
-        refuse_if_too_large(n_features, n_targets, dtype.itemsize)
+        refuse_if_too_large(n_features, n_targets, dtype.itemsize, copy=False)
         self.n_features, self.n_targets = n_features, n_targets
         self._lower = np.zeros((n_features, n_features), order="F")
         self.gradient = np.zeros((n_features, n_targets))

@@ -86,7 +86,10 @@ def begin(
     few = n_rows is not None and n_rows < n_features
     n_folds = 1 if _is_single(estimator.alpha) else estimator.n_folds
     if not few:
-        refuse_if_too_large(n_features, n_targets, X.dtype.itemsize, n_folds)
+        in_place = ridge.solves_in_place(
+            estimator.alpha, estimator.fit_intercept, hasattr(feature_map, "penalty")
+        )
+        refuse_if_too_large(n_features, n_targets, X.dtype.itemsize, n_folds, copy=not in_place)
     capacity = estimator.block_rows if n_rows is None else min(estimator.block_rows, n_rows)
     estimator.feature_map_ = feature_map
     estimator._stream = FeatureStream(

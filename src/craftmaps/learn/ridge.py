@@ -59,7 +59,7 @@ def solve(
     """
     if not equations.weight:
         raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
-    if not isinstance(alpha, str) and np.ndim(alpha) == 0:
+    if _is_number(alpha):
         return _solve_one(equations, float(alpha), fit_intercept, penalty)
     path = RidgePath(equations, fit_intercept, penalty)
     if not isinstance(alpha, str):
@@ -69,6 +69,15 @@ def solve(
     solution = path.solution(_best(alphas, scores, per_target))
     solution.alphas, solution.scores = alphas, scores
     return solution
+
+
+def solves_in_place(alpha: Any, fit_intercept: bool, penalised: bool) -> bool:
+    """Whether `solve` needs no second matrix; `penalised` says that there is a `penalty`."""
+    return _is_number(alpha) and fit_intercept and not penalised
+
+
+def _is_number(alpha: Any) -> bool:
+    return not isinstance(alpha, str) and np.ndim(alpha) == 0
 
 
 class RidgePath:
@@ -251,13 +260,18 @@ def _mirror(matrix: np.ndarray, strip: int = 128) -> float:
 def _solve_one(
     equations: NormalEquations, alpha: float, fit_intercept: bool, penalty: np.ndarray | None
 ) -> Solution:
-    change = whitening(penalty, equations.precision)
-    lower, right, _ = change.reduce(*equations.system(fit_intercept))
     eps = float(np.finfo(equations.precision).eps)
-    upper, jitter, condition = factor(lower, alpha, eps)
+    if solves_in_place(alpha, fit_intercept, penalty is not None):
+        with equations.lent() as lower:
+            upper, jitter, condition = factor(lower, alpha, eps)
+            coef, _ = lapack.dpotrs(upper, equations.gradient, lower=0)
+    else:
+        change = whitening(penalty, equations.precision)
+        lower, right, _ = change.reduce(*equations.system(fit_intercept))
+        upper, jitter, condition = factor(lower, alpha, eps)
+        coef, _ = lapack.dpotrs(upper, right, lower=0)
+        coef = change.restore(coef)
     _warn_of(jitter, alpha)
-    coef, _ = lapack.dpotrs(upper, right, lower=0)
-    coef = change.restore(coef)
     intercept = _intercept(equations.z_mean, equations.y_mean, coef, fit_intercept)
     return Solution(coef, intercept, alpha, jitter, condition)
 
