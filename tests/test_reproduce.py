@@ -181,7 +181,7 @@ def test_a_run_that_fails_is_named_and_what_was_made_is_kept(tmp_path):
 
 
 def test_time_of_few_rows_needs_no_matrix_of_all_features(monkeypatch):
-    monkeypatch.setattr("craftmaps.learn.memory.available_bytes", lambda: 1000)
+    monkeypatch.setattr("craftmaps.learn.memory.available_bytes", lambda: 500)
     X = np.random.default_rng(0).random((20, 5))
     fitted = feature_map("TS", Polynomial(2), 8, n_columns=5, seed=0).fit(X)
     assert compute_seconds(fitted, X[:4]) > 0

@@ -34,8 +34,8 @@ def measure(run: Run) -> dict[str, float]:
     """
     advised = run["method"] == RECOMMENDED
     data = (raw_rows if advised else unit_rows)(run["data"], run["seed"])
-    rows = slice(run.get("train_rows"))
-    X, y = data.X_train[rows], data.y_train[rows]
+    few = slice(run.get("train_rows"))
+    X, y = data.X_train[few], data.y_train[few]
     model = _model(run, data, run["size"])
     if min(run["size"], len(X)) > _LARGE:
         model[-1].set_params(alpha=_alpha(run, data, X, y))
@@ -45,11 +45,14 @@ def measure(run: Run) -> dict[str, float]:
     learner = model[-1]
     if run["size"] == _LARGE:
         _alphas[_key(run)] = learner.alpha_
+    error, alpha = 100 * (1 - model.score(data.X_test, data.y_test)), learner.alpha_
+    fitted, rows = learner.feature_map_, model[:-1].transform(X)
+    del model, learner  # their sums, which at 2^15 features leave no room for others
     return {
-        "error": float(100 * (1 - model.score(data.X_test, data.y_test))),
-        "alpha": float(learner.alpha_),
+        "error": float(error),
+        "alpha": float(alpha),
         "fit_seconds": took,
-        "compute_seconds": compute_seconds(learner.feature_map_, model[:-1].transform(X)),
+        "compute_seconds": compute_seconds(fitted, rows),
     }
 
 
