@@ -8,7 +8,7 @@ demo: .venv/demo.stamp  ## kernel classifiers on the digits: error, time, size, 
 	$(BIN)/craftmaps demo
 
 test: .venv/dev.stamp  ## all tests, on all cores
-	$(BIN)/python -m pytest -n auto --dist loadfile -q $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -q $(ARGS)
 
 lint: .venv/dev.stamp  ## format, lint, types, and the direction of imports
 	$(BIN)/ruff format --check .
