@@ -223,6 +223,7 @@ def kmeans(X: Any, n: int, unit_norm: bool, rng: np.random.Generator) -> np.ndar
         init="random",  # k-means++ takes several times as long, for the same error of the kernel
         batch_size=max(1024, 4 * n),
         n_init=1,
+        max_iter=20,  # passes; more of them hardly tighten the clusters
         reassignment_ratio=0.0,
         random_state=int(rng.integers(2**31)),
     )
