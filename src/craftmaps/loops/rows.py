@@ -1,8 +1,10 @@
 """Rows in blocks: how work is cut, spread over threads and handed to compiled loops."""
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from threading import Event, Lock, Thread, local
 from typing import Any
 
@@ -22,9 +24,10 @@ def for_each_block(
 ) -> None:
     """Call `task(start, stop)` for consecutive blocks of rows, on all threads.
 
-    The number of threads is NUMBA_NUM_THREADS, which joblib also sets in its workers, or what
-    `at_most_threads` says. Plain threads are used instead of numba's, whose fallback layer aborts
-    the process when two Python threads enter it and whose OpenMP layer does so after a fork.
+    The caller is one of the threads. Their number is NUMBA_NUM_THREADS, which joblib also sets in
+    its workers, or what `at_most_threads` says. Plain threads are used instead of numba's, whose
+    fallback layer aborts the process when two Python threads enter it and whose OpenMP layer does
+    so after a fork.
     """
     threads = _threads()
     row_bytes = max(1, row_bytes)
@@ -33,18 +36,35 @@ def for_each_block(
     if n_rows > threads * rows:  # as many blocks for each thread, so that none waits for the others
         rounds = -(-n_rows // (threads * rows))
         rows = -(-n_rows // (threads * rounds))
-    starts = range(0, n_rows, rows)
+    starts = iter(range(0, n_rows, rows))
+    failed: list[BaseException] = []
 
-    def run(start: int) -> None:
-        task(start, min(start + rows, n_rows))
+    def work() -> None:
+        try:
+            for start in starts:  # shared: `next` of a range is one step of the interpreter
+                if failed:
+                    return
+                task(start, min(start + rows, n_rows))
+        except BaseException as error:
+            failed.append(error)
 
-    if threads == 1 or len(starts) <= 1:
-        for start in starts:
-            run(start)
-        return
-    with ThreadPoolExecutor(min(threads, len(starts))) as pool:
-        for _ in pool.map(run, starts):
-            pass
+    helpers = [_pool().submit(work) for _ in range(min(threads, -(-n_rows // rows)) - 1)]
+    work()
+    for helper in helpers:
+        if not helper.cancel():  # one that has not begun has nothing left to do
+            helper.result()
+    if failed:
+        raise failed[0]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that wait for work: to start one takes as long as the features of a hundred rows."""
+    return ThreadPoolExecutor(max(1, os.cpu_count() or 1), thread_name_prefix="craftmaps")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # the child has none of the threads
 
 
 def dense_block(X: Any, start: int, stop: int, dtype: Any) -> np.ndarray:

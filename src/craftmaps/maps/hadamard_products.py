@@ -151,7 +151,9 @@ class HadamardProducts:
             else:
                 hadamard.product_rows(rows, *drawn, signs, target)
 
-        for_each_block(task, X.shape[0], dtype.itemsize * X.shape[1])
+        # a block of the output is no larger than a large page of memory, which is cleared at once
+        row_bytes = dtype.itemsize * max(X.shape[1], out.shape[1] // 2)
+        for_each_block(task, X.shape[0], row_bytes)
 
     def _unused_columns(self, n_columns: int) -> np.ndarray:
         """Those that no block writes to; without a fold, each of the others has one."""
