@@ -1,6 +1,10 @@
 """Compiled loops against explicit matrices, and how rows are cut into blocks."""
 
+import os
+import subprocess
+import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -165,6 +169,47 @@ def test_an_error_in_a_block_reaches_the_caller(monkeypatch, threads):
 
     with pytest.raises(ZeroDivisionError, match="in the last block"):
         rows.for_each_block(task, 1000, 8)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_loop_within_a_loop_ends(monkeypatch, threads):
+    """Each caller does its own work, so none waits for threads that wait themselves."""
+    monkeypatch.setattr(rows.config, "NUMBA_NUM_THREADS", threads)
+    seen = np.zeros((40, 30), dtype=int)
+
+    def outer(start, stop):
+        for i in range(start, stop):
+            rows.for_each_block(partial(inner, i), 30, rows.BLOCK_BYTES)
+
+    def inner(i, start, stop):
+        seen[i, start:stop] += 1
+
+    rows.for_each_block(outer, 40, rows.BLOCK_BYTES)
+    assert (seen == 1).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_loops_run_on_threads_after_a_fork():
+    """A child has none of its parent's threads, and must not wait for them."""
+    program = """
+import os, threading
+from craftmaps.loops import rows
+rows.config.NUMBA_NUM_THREADS = 2
+both = threading.Barrier(2)
+def run():
+    met = []
+    rows.for_each_block(lambda start, stop: met.append(both.wait(20)), 2, rows.BLOCK_BYTES)
+    assert sorted(met) == [0, 1]
+run()
+child = os.fork()
+if child == 0:
+    both = threading.Barrier(2)
+    run()
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+run()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)
 
 
 def test_dense_blocks_are_writable_and_ordered():
