@@ -148,7 +148,7 @@ class Nystroem(FeatureMap):
     def _decompose(self, dtype: np.dtype) -> None:
         gram = (self._gram + self._gram.T) / 2
         if not self.whiten:
-            # Eigenvectors take some twenty times as long, and nothing needs them.
+            # Eigenvectors take far longer than a Cholesky factor, and nothing needs them.
             largest = np.abs(gram).sum(axis=0).max()  # at least the largest eigenvalue
             least = _smallest(len(gram), dtype) * largest
             _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1, overwrite_a=1)
@@ -164,7 +164,7 @@ class Nystroem(FeatureMap):
         self.rank_ = self._rank(dtype)
 
     def _triangle(self, gram: np.ndarray, dtype: np.dtype) -> bool:
-        """Whiten by the Cholesky factor of K_LL, if it has full rank: some minutes, not an hour."""
+        """Whiten by the Cholesky factor of K_LL, if it has full rank."""
         norm = np.abs(gram).sum(axis=0).max()
         factor, failed = lapack.dpotrf(gram, clean=1)
         if failed or lapack.dpocon(factor, norm)[0] < _smallest(len(gram), dtype):
