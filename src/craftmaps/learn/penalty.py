@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, lapack, solve_triangular
 
+from craftmaps.loops.cholesky import factor_upper
+
 _WELL = 1e-10  # reciprocal condition from which a Cholesky factor is safe to invert
 
 
@@ -122,8 +124,9 @@ def whitening(
     if penalty is None:
         return Identity()
     norm = np.abs(penalty).sum(axis=0).max()
-    factor, info = lapack.dpotrf(penalty, lower=1, clean=1)
-    if info == 0 and norm and lapack.dpocon(factor, norm, uplo="L")[0] > _WELL:
-        return CholeskyWhitening(factor)
+    upper = np.asfortranarray(np.triu(penalty))
+    failed = factor_upper(upper)
+    if not failed and norm and lapack.dpocon(upper, norm)[0] > _WELL:
+        return CholeskyWhitening(np.asfortranarray(upper.T))
     values, vectors = eigh(penalty)
     return EigenWhitening(values, vectors, precision)

@@ -12,6 +12,7 @@ from craftmaps.learn.band import BandForm
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.penalty import whitening
 from craftmaps.learn.tridiagonal import TridiagonalForm
+from craftmaps.loops.cholesky import factor_upper
 
 _STEPS = 4  # alphas per decade when GCV chooses
 _LARGE = 2048  # features from which a reduction to a band is faster than one to three diagonals
@@ -237,10 +238,10 @@ def factor(lower: np.ndarray, alpha: float, eps: float) -> tuple[np.ndarray, flo
         if not np.isfinite(norm):
             raise np.linalg.LinAlgError("the normal equations are not finite.")
         np.fill_diagonal(lower, diagonal + alpha + jitter)
-        upper, info = lapack.dpotrf(lower, lower=0, overwrite_a=1, clean=0)
-        reciprocal = lapack.dpocon(upper, norm + alpha + jitter, uplo="U")[0] if info == 0 else 0.0
+        failed = factor_upper(lower)
+        reciprocal = 0.0 if failed else lapack.dpocon(lower, norm + alpha + jitter, uplo="U")[0]
         if reciprocal > eps:
-            return upper, jitter, 1 / reciprocal
+            return lower, jitter, 1 / reciprocal
         jitter = 10 * jitter or eps * (norm or 1.0)
         np.fill_diagonal(lower, diagonal)
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from craftmaps.kernels import Kernel, any_kernel
 from craftmaps.kernels.pairs import Fill
+from craftmaps.loops.cholesky import factor_upper
 from craftmaps.loops.rows import for_each_product_block
 from craftmaps.maps import landmarks as choose
 from craftmaps.maps.base import FeatureMap
@@ -166,7 +167,8 @@ class Nystroem(FeatureMap):
     def _triangle(self, gram: np.ndarray, dtype: np.dtype) -> bool:
         """Whiten by the Cholesky factor of K_LL, if it has full rank."""
         norm = np.abs(gram).sum(axis=0).max()
-        factor, failed = lapack.dpotrf(gram, clean=1)
+        factor = np.asfortranarray(np.triu(gram))
+        failed = factor_upper(factor)
         if failed or lapack.dpocon(factor, norm)[0] < _smallest(len(gram), dtype):
             return False
         self._vectors, _ = lapack.dtrtri(factor, overwrite_c=1)
