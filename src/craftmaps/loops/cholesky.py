@@ -3,7 +3,9 @@
 import numpy as np
 from scipy.linalg import blas, lapack
 
-_LARGE = 16384  # from here on OpenBLAS on a few threads writes beyond its buffers (its issue 2562)
+# Beyond this size dpotrf of OpenBLAS on two threads ends the process (github.com/OpenMathLib/
+# OpenBLAS/issues/2562): at 24,000 with its version 0.3.30, at 20,000 not yet.
+_LARGE = 16384
 _BLOCK = 4096
 
 
