@@ -60,7 +60,7 @@ def for_each_block(
 @cache
 def _pool() -> ThreadPoolExecutor:
     """Threads that wait for work: to start one takes as long as the features of a hundred rows."""
-    return ThreadPoolExecutor(max(1, os.cpu_count() or 1), thread_name_prefix="craftmaps")
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="craftmaps")
 
 
 if hasattr(os, "register_at_fork"):

@@ -140,11 +140,11 @@ class HadamardProducts:
             min(self.gather.shape[1], _SLICE),
         )
         signs = self.signs.astype(dtype) if len(self.signs) else None  # there is a fold, or not
-        unused = self._unused_columns(out.shape[1])
+        unused = self._unused_columns(out.shape[1]) if signs is None else None
 
         def task(start: int, stop: int) -> None:
             rows, target = dense_block(X, start, stop, dtype), out[start:stop]
-            if signs is None:  # here, so that threads share the first touch of new memory
+            if unused is not None:  # here, so that threads share the first touch of new memory
                 target[:, unused] = 0
             if self.complex_to_real:
                 hadamard.complex_product_rows(rows, *drawn, target)

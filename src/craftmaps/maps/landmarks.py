@@ -220,7 +220,7 @@ def kmeans(X: Any, n: int, unit_norm: bool, rng: np.random.Generator) -> np.ndar
 
     clusters = MiniBatchKMeans(
         n,
-        init="random",  # k-means++ takes several times as long, for the same error of the kernel
+        init="random",  # k-means++ takes several times as long, for a little less error
         batch_size=max(1024, 4 * n),
         n_init=1,
         max_iter=20,  # passes; more of them hardly tighten the clusters

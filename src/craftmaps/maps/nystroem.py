@@ -155,7 +155,7 @@ class Nystroem(FeatureMap):
             _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1, overwrite_a=1)
             self.rank_ = int(rank)
             return
-        if len(gram) > _MANY and self._triangle(gram, dtype):
+        if len(gram) > _MANY and self._triangle(gram):
             return
         values, vectors = eigh(gram)
         # Eigenvectors have a sign that rounding decides; the largest entry is made positive.
@@ -164,12 +164,16 @@ class Nystroem(FeatureMap):
         self._values, self._vectors = values[::-1], vectors[:, ::-1]
         self.rank_ = self._rank(dtype)
 
-    def _triangle(self, gram: np.ndarray, dtype: np.dtype) -> bool:
-        """Whiten by the Cholesky factor of K_LL, if it has full rank."""
+    def _triangle(self, gram: np.ndarray) -> bool:
+        """Whiten by the Cholesky factor of K_LL, if it has full rank.
+
+        It must have that in float32, whatever `fit` was given: rows of either precision may come
+        later, and a factor cannot leave out what one of them does not see.
+        """
         norm = np.abs(gram).sum(axis=0).max()
         factor = np.asfortranarray(np.triu(gram))
         failed = factor_upper(factor)
-        if failed or lapack.dpocon(factor, norm)[0] < _smallest(len(gram), dtype):
+        if failed or lapack.dpocon(factor, norm)[0] < _smallest(len(gram), np.dtype(np.float32)):
             return False
         self._vectors, _ = lapack.dtrtri(factor, overwrite_c=1)
         self._values = np.ones(len(gram))
