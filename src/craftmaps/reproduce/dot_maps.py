@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from craftmaps.kernels import DotProductKernel, Exponential, Polynomial
 from craftmaps.maps import CraftMap, RandomMaclaurin, TensorSketch
 
-MAPS = ("RF", "RM", "RF of one degree", "H0/1", "TS", "CRAFT")
+MAPS = ("RF", "RM", "RF of one degree", "H0/1", "TS", "CRAFT", "RM v2")
 _POLYNOMIAL = re.compile(r"(\(1 \+ <x,y>\)|<x,y>)\^(\d+)")
 _PAIRED_ROWS = 1000
 
@@ -49,7 +49,8 @@ def map_of(
 
     RF, which PP call RM, is Algorithm 1 of KK as printed: degrees by the geometric law with p = 2,
     signs. With H0/1 `size` counts the random features alone, which stand beside 1 + n_columns exact
-    ones (KK s.6.2). CRAFT is the library's map with its own choices.
+    ones (KK s.6.2); so it does with RM v2, which is H0/1 with structured projections and degrees in
+    proportion to the kernel's terms. CRAFT is the library's map with its own choices.
     """
     same: dict[str, Any] = {"n_components": size, "random_state": seed}
     printed: dict[str, Any] = {"degrees": "geometric", "projection": "rademacher"}
@@ -57,9 +58,10 @@ def map_of(
         return RandomMaclaurin(kernel, **printed, **same)
     if name == "RF of one degree":  # of <x,y>^p: no feature is spent on the other degrees
         return RandomMaclaurin(kernel, **printed | {"degrees": "proportional"}, **same)
-    if name == "H0/1":
+    if name in ("H0/1", "RM v2"):
         same["n_components"] = size + 1 + n_columns
-        return RandomMaclaurin(kernel, h01=True, **printed, **same)
+        ours = {"degrees": "proportional"}  # at few features it learns better than "optimized"
+        return RandomMaclaurin(kernel, h01=True, **printed if name == "H0/1" else ours, **same)
     if name == "TS":
         return TensorSketch(kernel, **same)
     if name == "CRAFT":
