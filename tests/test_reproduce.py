@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from craftmaps.kernels import Gaussian, Polynomial
+from craftmaps.kernels import Gaussian
 from craftmaps.reproduce import spec
-from craftmaps.reproduce.classification import compute_seconds
 from craftmaps.reproduce.environment import environment
+from craftmaps.reproduce.judge import cells, curves
 from craftmaps.reproduce.methods import GAUSSIAN, feature_map, kernel_of
 from craftmaps.reproduce.run import measure, reproduce
 from craftmaps.reproduce.store import Results
@@ -180,13 +180,25 @@ def test_a_run_that_fails_is_named_and_what_was_made_is_kept(tmp_path):
     assert len(Results(tmp_path)) == 1
 
 
-def test_time_of_few_rows_needs_no_matrix_of_all_features(monkeypatch):
-    monkeypatch.setattr("craftmaps.learn.memory.available_bytes", lambda: 500)
-    X = np.random.default_rng(0).random((20, 5))
-    fitted = feature_map("TS", Polynomial(2), 8, n_columns=5, seed=0).fit(X)
-    assert compute_seconds(fitted, X[:4]) > 0
-    with pytest.raises(MemoryError):
-        compute_seconds(fitted, X)
+def test_times_may_be_measured_apart_from_errors(tmp_path):
+    text = TEXT.split("[[panels]]")
+    head = text[0] + 'curve = "compute_seconds"\ncurve_measure = "hessian_time"\n'
+    panel = spec.parse("figure", head + "[[panels]]" + text[1]).panels[0]
+    runs = list(panel.runs(quick=True, seeds=None))
+    assert [(run["measure"], run["method"]) for run in runs] == [
+        ("classification", "TS"),
+        ("hessian_time", "TS"),
+        ("classification", "CRAFT v2"),
+        ("hessian_time", "CRAFT v2"),
+    ]
+    assert measure(runs[1])["compute_seconds"] > 0
+    results = Results(tmp_path)
+    for seed, error, seconds in ((0, 5.0, 2.0), (1, 6.0, 4.0)):
+        run = panel.run("TS", 32) | {"seed": seed}
+        results.add(run, values={"error": error})
+        results.add(run | {"measure": "hessian_time"}, values={"compute_seconds": seconds})
+    assert curves(panel, "TS", 32, results, quick=False) == [([3.0], [5.0]), ([3.0], [6.0])]
+    assert cells(panel, results)[0].values == (5.0, 6.0)
 
 
 @pytest.mark.parametrize("name", spec.names())

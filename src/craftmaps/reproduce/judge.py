@@ -139,7 +139,12 @@ def curves(
     panel: Panel, method: str, x: Any, results: Results, quick: bool
 ) -> list[tuple[list[float], list[float]]]:
     """For each seed the curve of a run; a run may also be a single point of it."""
-    rows = [row["values"] for row in results.of(panel.run(method, x, quick))]
+    run = panel.run(method, x, quick)
+    rows = [row["values"] for row in results.of(run)]
+    if panel.curve_measure:
+        along = [row["values"] for row in results.of(run | {"measure": panel.curve_measure})]
+        mean = statistics.fmean(row[panel.curve] for row in along) if along else math.nan
+        return [([mean], [row[panel.value]]) for row in rows]
     made = [(row[panel.curve], row[panel.value]) for row in rows]
     return [
         (along, values) if isinstance(along, list) else ([along], [values])

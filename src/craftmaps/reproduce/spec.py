@@ -59,6 +59,8 @@ class Panel:
         Logarithmic axes of a plot.
     curve : str
         Where a single run gives a whole curve, the value that is its x.
+    curve_measure : str
+        Where x is measured by runs of its own, what they measure; else settings are the same.
     relative_to : str
         Shown is the value of this method over that of the cell's method, seed by seed: a speed-up,
         where the value is a time. "" shows the value itself.
@@ -87,6 +89,7 @@ class Panel:
     kind: str = "table"
     log: str = ""
     curve: str = ""
+    curve_measure: str = ""
     relative_to: str = ""
 
     def run(self, method: str, x: Any, quick: bool = False) -> Run:
@@ -110,7 +113,10 @@ class Panel:
             for method in methods:
                 for x in shown:
                     if seed < wanted[x]:
-                        yield self.run(method, x, quick) | {"seed": seed}
+                        run = self.run(method, x, quick) | {"seed": seed}
+                        yield run
+                        if self.curve_measure:
+                            yield run | {"measure": self.curve_measure}
 
 
 @dataclass(frozen=True)
