@@ -110,7 +110,7 @@ def _nystroem(g: Graph, x: str, fitted: Nystroem) -> str:
         rows = (rows.toarray() if sparse.issparse(rows) else rows).astype(np.float64)
         columns = gram(g, g.cast(x, TensorProto.DOUBLE), fitted.kernel_, rows)
     if fitted.whiten:
-        whitening = np.zeros(fitted._vectors.shape)
+        whitening = np.zeros((len(fitted._vectors), fitted._n_features_out))
         roots = np.sqrt(fitted._values[: fitted.rank_])
         whitening[:, : fitted.rank_] = fitted._vectors[:, : fitted.rank_] / roots
         columns = g.add("MatMul", columns, whitening)

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from craftmaps.kernels import Kernel, any_kernel
 from craftmaps.kernels.pairs import Fill
-from craftmaps.loops.cholesky import factor_upper
 from craftmaps.loops.rows import for_each_product_block
 from craftmaps.maps import landmarks as choose
 from craftmaps.maps.base import FeatureMap
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _MANY = 4096  # landmarks beyond which eigenvectors are dear
+_BITS = 64  # of a last bit, by which a pivot must stand out
 
 
 def _not_whitened(feature_map: Any) -> bool:
@@ -70,8 +70,8 @@ class Nystroem(FeatureMap):
     rank_ : int
         The numerical rank of K_LL in the precision of the rows given to `fit`. Landmarks that
         repeat or depend on each other make it less than their number. Output columns are ordered
-        by eigenvalue, and those beyond the rank are 0. More than 4,096 landmarks of full rank are
-        whitened by their Cholesky factor instead, and the columns have the landmarks' order.
+        by eigenvalue, and those beyond the rank are 0. More than 4,096 landmarks are whitened by
+        a pivoted Cholesky factor instead, and the columns have the order of its pivots.
 
     See Also
     --------
@@ -155,35 +155,35 @@ class Nystroem(FeatureMap):
             _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1, overwrite_a=1)
             self.rank_ = int(rank)
             return
-        if len(gram) > _MANY and self._triangle(gram):
-            return
-        values, vectors = eigh(gram)
-        # Eigenvectors have a sign that rounding decides; the largest entry is made positive.
-        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
-        vectors = vectors * np.sign(largest)
-        self._values, self._vectors = values[::-1], vectors[:, ::-1]
+        if len(gram) > _MANY:
+            self._triangle(gram)
+        else:
+            values, vectors = eigh(gram)
+            # Eigenvectors have a sign that rounding decides; the largest entry is made positive.
+            largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+            vectors = vectors * np.sign(largest)
+            self._values, self._vectors = values[::-1], vectors[:, ::-1]
         self.rank_ = self._rank(dtype)
 
-    def _triangle(self, gram: np.ndarray) -> bool:
-        """Whiten by the Cholesky factor of K_LL, if it has full rank.
+    def _triangle(self, gram: np.ndarray) -> None:
+        """Whiten by the pivoted Cholesky factor U of K_LL, U' U = P' K_LL P.
 
-        It must have that in float32, whatever `fit` was given: rows of either precision may come
-        later, and a factor cannot leave out what one of them does not see.
+        The first columns of its inverse are those of the first pivots alone, so that, as with
+        eigenvectors, the last ones can be left out; the values are the squared pivots.
         """
-        norm = np.abs(gram).sum(axis=0).max()
-        factor = np.asfortranarray(np.triu(gram))
-        failed = factor_upper(factor)
-        if failed or lapack.dpocon(factor, norm)[0] < _smallest(len(gram), np.dtype(np.float32)):
-            return False
-        self._vectors, _ = lapack.dtrtri(factor, overwrite_c=1)
-        self._values = np.ones(len(gram))
-        self.rank_ = len(gram)
-        return True
+        n = len(gram)
+        factor, order, rank, _ = lapack.dpstrf(gram.T, tol=-1.0, lower=0, overwrite_a=1)
+        pivots = factor.diagonal()[:rank].copy()
+        inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0)
+        self._vectors = np.zeros((n, rank))
+        self._vectors[order[:rank] - 1] = np.triu(inverse) * pivots
+        self._values = pivots**2
 
     def _rank(self, dtype: np.dtype) -> int:
-        """How many eigenvalues of K_LL stand out of the rounding errors of k(x, L)."""
-        least = _smallest(len(self._values), dtype) * max(self._values[0], 0.0)
-        return int(np.count_nonzero(self._values > least))
+        """How many eigenvalues or pivots of K_LL stand out of the rounding errors of k(x, L)."""
+        n = self._n_features_out
+        least = _smallest(n, dtype) if n <= _MANY else _smallest_pivot(n, dtype)
+        return int(np.count_nonzero(self._values > least * max(self._values[0], 0.0)))
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         columns = self._columns(out.dtype)
@@ -281,6 +281,15 @@ class Nystroem(FeatureMap):
 def _smallest(n_landmarks: int, dtype: np.dtype) -> float:
     """The share of the largest eigenvalue of K_LL from which on others are rounding errors."""
     return max(n_landmarks * float(np.finfo(np.float64).eps), float(np.finfo(dtype).eps))
+
+
+def _smallest_pivot(n_landmarks: int, dtype: np.dtype) -> float:
+    """The share of the largest squared pivot of K_LL from which on others are rounding errors.
+
+    An eigenvector averages the errors of all entries of k(x, L) and a pivot does not, so that more
+    than the last bit is asked of it.
+    """
+    return max(n_landmarks * float(np.finfo(np.float64).eps), _BITS * float(np.finfo(dtype).eps))
 
 
 def _square(X: Any) -> np.ndarray:
