@@ -33,6 +33,7 @@ from craftmaps import (
     export_onnx,
 )
 from craftmaps.deploy import register_converters
+from craftmaps.maps import nystroem
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -143,6 +144,13 @@ def test_more_maps(name, run):
 def test_rows_long_enough_for_vectors(name, run):
     feature_map = MAPS[name].fit(WIDE)
     assert_close(run(feature_map, WIDE)[0], feature_map.transform(WIDE.astype(np.float64)))
+
+
+def test_many_landmarks_of_which_some_repeat(run, monkeypatch):
+    monkeypatch.setattr(nystroem, "_MANY", 5)
+    feature_map = Nystroem(Gaussian(), landmarks=X[[*range(8), 0, 3]]).fit(X)
+    assert feature_map.rank_ == 8
+    assert_close(run(feature_map, X)[0], feature_map.transform(X.astype(np.float64)))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
