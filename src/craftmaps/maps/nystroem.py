@@ -174,9 +174,10 @@ class Nystroem(FeatureMap):
         n = len(gram)
         factor, order, rank, _ = lapack.dpstrf(gram.T, tol=-1.0, lower=0, overwrite_a=1)
         pivots = factor.diagonal()[:rank].copy()
-        inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0)
+        inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0, overwrite_c=1)
+        inverse *= pivots
         self._vectors = np.zeros((n, rank))
-        self._vectors[order[:rank] - 1] = np.triu(inverse) * pivots
+        self._vectors[order[:rank] - 1] = np.triu(inverse)
         self._values = pivots**2
 
     def _rank(self, dtype: np.dtype) -> int:
