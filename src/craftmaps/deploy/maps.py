@@ -110,9 +110,8 @@ def _nystroem(g: Graph, x: str, fitted: Nystroem) -> str:
         rows = (rows.toarray() if sparse.issparse(rows) else rows).astype(np.float64)
         columns = gram(g, g.cast(x, TensorProto.DOUBLE), fitted.kernel_, rows)
     if fitted.whiten:
-        whitening = np.zeros((len(fitted._vectors), fitted._n_features_out))
-        roots = np.sqrt(fitted._values[: fitted.rank_])
-        whitening[:, : fitted.rank_] = fitted._vectors[:, : fitted.rank_] / roots
+        whitening = np.zeros((len(fitted._whitening), fitted._n_features_out))
+        whitening[:, : fitted.rank_] = fitted._whitening
         columns = g.add("MatMul", columns, whitening)
     return g.cast(columns, TensorProto.FLOAT)
 

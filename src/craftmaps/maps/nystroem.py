@@ -134,51 +134,37 @@ class Nystroem(FeatureMap):
             self.kernel_ = "precomputed"
             X = _square(X)
             self.landmarks_ = self._choose_columns(X, rng)
-            self._gram = X[np.ix_(self.landmarks_, self.landmarks_)].astype(np.float64)
+            gram = X[np.ix_(self.landmarks_, self.landmarks_)].astype(np.float64)
         else:
             kernel = any_kernel(self.kernel, self.kernel_params).resolved(X)
             self.kernel_ = kernel
             self.landmarks_ = self._choose_rows(kernel, X, rng)
             n = self.landmarks_.shape[0]
-            self._gram = np.empty((n, n))
+            gram = np.empty((n, n))
             exact = self.landmarks_.astype(np.float64)
-            kernel.against(exact, exact.dtype)(exact, self._gram)
+            kernel.against(exact, exact.dtype)(exact, gram)
         self._n_features_out = self.landmarks_.shape[0]
-        self._decompose(X.dtype)
-
-    def _decompose(self, dtype: np.dtype) -> None:
-        gram = (self._gram + self._gram.T) / 2
-        if not self.whiten:
-            # Eigenvectors take far longer than a Cholesky factor, and nothing needs them.
-            largest = np.abs(gram).sum(axis=0).max()  # at least the largest eigenvalue
-            least = _smallest(len(gram), dtype) * largest
-            _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1, overwrite_a=1)
-            self.rank_ = int(rank)
+        gram = (gram + gram.T) / 2
+        if self.whiten:
+            self._find_whitening(gram, X.dtype)
             return
+        # Eigenvectors take far longer than a Cholesky factor, and nothing needs them.
+        self._gram = gram
+        largest = np.abs(gram).sum(axis=0).max()  # at least the largest eigenvalue
+        least = _smallest(len(gram), X.dtype) * largest
+        _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1)
+        self.rank_ = int(rank)
+
+    def _find_whitening(self, gram: np.ndarray, dtype: np.dtype) -> None:
+        """K_LL^(-1/2) up to a rotation, in the precision of the rows given to `fit`."""
         if len(gram) > _MANY:
-            self._triangle(gram)
+            self._values, whitening = _by_pivots(gram)
         else:
-            values, vectors = eigh(gram)
-            # Eigenvectors have a sign that rounding decides; the largest entry is made positive.
-            largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
-            vectors = vectors * np.sign(largest)
-            self._values, self._vectors = values[::-1], vectors[:, ::-1]
+            self._values, vectors = _by_eigenvalue(gram)
+            with np.errstate(divide="ignore", invalid="ignore"):  # beyond the rank
+                whitening = vectors / np.sqrt(self._values)
         self.rank_ = self._rank(dtype)
-
-    def _triangle(self, gram: np.ndarray) -> None:
-        """Whiten by the pivoted Cholesky factor U of K_LL, U' U = P' K_LL P.
-
-        The first columns of its inverse are those of the first pivots alone, so that, as with
-        eigenvectors, the last ones can be left out; the values are the squared pivots.
-        """
-        n = len(gram)
-        factor, order, rank, _ = lapack.dpstrf(gram.T, tol=-1.0, lower=0, overwrite_a=1)
-        pivots = factor.diagonal()[:rank].copy()
-        inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0, overwrite_c=1)
-        inverse *= pivots
-        self._vectors = np.zeros((n, rank))
-        self._vectors[order[:rank] - 1] = np.triu(inverse)
-        self._values = pivots**2
+        self._whitening = whitening[:, : self.rank_].astype(dtype)
 
     def _rank(self, dtype: np.dtype) -> int:
         """How many eigenvalues or pivots of K_LL stand out of the rounding errors of k(x, L)."""
@@ -190,7 +176,7 @@ class Nystroem(FeatureMap):
         columns = self._columns(out.dtype)
         if self.whiten:
             rank = min(self.rank_, self._rank(out.dtype))
-            whitening = (self._vectors[:, :rank] / np.sqrt(self._values[:rank])).astype(out.dtype)
+            whitening = self._whitening[:, :rank].astype(out.dtype, copy=False)
 
         def task(start: int, stop: int) -> None:
             filled = out[start:stop]
@@ -277,6 +263,30 @@ class Nystroem(FeatureMap):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+
+def _by_eigenvalue(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, the largest first, and their vectors.
+
+    Eigenvectors have a sign that rounding decides; the largest entry is made positive.
+    """
+    values, vectors = eigh(gram)
+    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+    return values[::-1], (vectors * np.sign(largest))[:, ::-1]
+
+
+def _by_pivots(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Squared pivots, the largest first, and P U^-1 of the Cholesky factor U' U = P' K_LL P.
+
+    The first columns of U^-1 are those of the first pivots alone, so that, as with eigenvectors,
+    the last ones can be left out.
+    """
+    factor, order, rank, _ = lapack.dpstrf(gram.T, tol=-1.0, lower=0, overwrite_a=1)
+    values = factor.diagonal()[:rank] ** 2
+    inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0, overwrite_c=1)
+    whitening = np.zeros((len(gram), rank))
+    whitening[order[:rank] - 1] = np.triu(inverse)
+    return values, whitening
 
 
 def _smallest(n_landmarks: int, dtype: np.dtype) -> float:
