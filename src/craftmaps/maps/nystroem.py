@@ -18,7 +18,7 @@ from craftmaps.maps.base import FeatureMap
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _MANY = 4096  # landmarks beyond which eigenvectors are dear
-_BITS = 64  # of a last bit, by which a pivot must stand out
+_CLEAR = 64  # times the last bit: a squared pivot below that may be rounding
 
 
 def _not_whitened(feature_map: Any) -> bool:
@@ -300,7 +300,7 @@ def _smallest_pivot(n_landmarks: int, dtype: np.dtype) -> float:
     An eigenvector averages the errors of all entries of k(x, L) and a pivot does not, so that more
     than the last bit is asked of it.
     """
-    return max(n_landmarks * float(np.finfo(np.float64).eps), _BITS * float(np.finfo(dtype).eps))
+    return max(n_landmarks * float(np.finfo(np.float64).eps), _CLEAR * float(np.finfo(dtype).eps))
 
 
 def _square(X: Any) -> np.ndarray:
