@@ -128,6 +128,14 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, **close)
 
 
+@pytest.mark.parametrize("many", [nystroem._MANY, 5])
+def test_landmarks_that_the_kernel_maps_to_zero(monkeypatch, X, many):
+    monkeypatch.setattr(nystroem, "_MANY", many)
+    feature_map = Nystroem(Polynomial(2, coef0=0.0), landmarks=0 * X[:10]).fit(X)
+    assert feature_map.rank_ == 0
+    assert (feature_map.transform(X) == 0).all()
+
+
 @pytest.mark.parametrize("landmarks", CHOICES)
 def test_duplicated_rows(landmarks):
     X = np.repeat(np.random.default_rng(0).random((5, 3)), 20, axis=0)

@@ -170,7 +170,7 @@ class Nystroem(FeatureMap):
         """How many eigenvalues or pivots of K_LL stand out of the rounding errors of k(x, L)."""
         n = self._n_features_out
         least = _smallest(n, dtype) if n <= _MANY else _smallest_pivot(n, dtype)
-        return int(np.count_nonzero(self._values > least * max(self._values[0], 0.0)))
+        return int(np.count_nonzero(self._values > least * self._values.max(initial=0.0)))
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         columns = self._columns(out.dtype)
@@ -283,9 +283,10 @@ def _by_pivots(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     factor, order, rank, _ = lapack.dpstrf(gram.T, tol=-1.0, lower=0, overwrite_a=1)
     values = factor.diagonal()[:rank] ** 2
-    inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0, overwrite_c=1)
     whitening = np.zeros((len(gram), rank))
-    whitening[order[:rank] - 1] = np.triu(inverse)
+    if rank:  # not of rows that the kernel maps to 0
+        inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0, overwrite_c=1)
+        whitening[order[:rank] - 1] = np.triu(inverse)
     return values, whitening
 
 
