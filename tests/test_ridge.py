@@ -175,9 +175,49 @@ def test_singular_systems_are_solved_and_say_so():
 def test_condition_is_that_of_the_solved_matrix():
     Z, Y, _ = data()
     equations = NormalEquations().update(Z, Y)
-    exact = np.linalg.cond(equations.hessian + 2 * np.eye(FEATURES))
+    system = equations.hessian + 2 * np.eye(FEATURES)
+    exact = np.linalg.cond(system)
     np.testing.assert_allclose(ridge.solve(equations, np.full(3, 2.0)).condition, exact, rtol=1e-9)
-    assert exact / FEATURES < ridge.solve(equations, 2.0).condition < exact * FEATURES
+    lengths = np.sqrt(system.diagonal())
+    scaled = np.linalg.cond(system / np.outer(lengths, lengths))
+    assert scaled / FEATURES < ridge.solve(equations, 2.0).condition < scaled * FEATURES
+
+
+def test_features_of_very_different_lengths_are_not_singular():
+    Z, Y, _ = data()
+    Z = (Z * 10.0 ** np.linspace(-1, 5, FEATURES)).astype(np.float32)
+    equations = NormalEquations().update(Z, Y.astype(np.float32))
+    assert np.linalg.cond(equations.hessian) > 1 / np.finfo(np.float32).eps
+    found = ridge.solve(equations, 1e-3)
+    assert found.jitter == 0
+    expected = Ridge(1e-3).fit(Z.astype(np.float64), Y).predict(Z.astype(np.float64))
+    np.testing.assert_allclose(Z @ found.coef + found.intercept, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_what_is_added_to_a_singular_system_grows_with_the_features():
+    Z, Y, _ = data()
+    lengths = 10.0 ** np.linspace(-2, 2, FEATURES)
+    equations = NormalEquations().update(np.hstack([Z, Z]), Y)
+    scaled = NormalEquations().update(np.hstack([Z, Z]) * np.tile(lengths, 2), Y)
+    with pytest.warns(LinAlgWarning, match="singular to working precision"):
+        found = ridge.solve(equations, 0.0)
+    with pytest.warns(LinAlgWarning, match="singular to working precision"):
+        same = ridge.solve(scaled, 0.0)
+    expected = found.coef[:FEATURES] + found.coef[FEATURES:]
+    both = lengths[:, None] * (same.coef[:FEATURES] + same.coef[FEATURES:])
+    np.testing.assert_allclose(both, expected, rtol=1e-6)
+    assert same.jitter > found.jitter
+
+
+def test_features_below_the_rounding_errors_of_the_longest_are_not_stretched():
+    Z, Y, _ = data()
+    noise = 1e-7 * np.random.default_rng(2).standard_normal((ROWS, 1))
+    equations = NormalEquations().update(np.hstack([1e3 * Z, noise]).astype(np.float32), Y)
+    with pytest.warns(LinAlgWarning, match="singular to working precision"):
+        found = ridge.solve(equations, 0.0)
+    expected = Ridge(0.0).fit(1e3 * Z, Y).predict(1e3 * Z)
+    predicted = 1e3 * Z @ found.coef[:-1] + noise @ found.coef[-1:] + found.intercept
+    np.testing.assert_allclose(predicted, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_nothing_seen_is_an_error():

@@ -54,11 +54,12 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_ : float or ndarray of shape (n_targets,)
     alpha_ : float or ndarray of shape (n_targets,)
     jitter_ : float or ndarray
-        What had to be added to `alpha_` because the system was singular to working precision; 0
-        usually, and a warning otherwise.
+        The most that had to be added to `alpha_` because the system was singular to working
+        precision; 0 usually, and a warning otherwise. Where alpha was given, a feature gets the
+        more the longer it is.
     condition_ : float or ndarray
         Condition number of the system that was solved: of extreme eigenvalues where alpha was
-        searched, LAPACK's estimate in the 1-norm otherwise.
+        searched, otherwise LAPACK's estimate in the 1-norm, with features scaled to equal lengths.
     alphas_, scores_ : ndarray of shape (n_alphas,) and (n_alphas, n_targets), or None
         The alphas that were tried, and their GCV score or mean squared K-fold error.
     feature_map_ : fitted transformer or None

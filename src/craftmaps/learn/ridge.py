@@ -23,8 +23,10 @@ class Solution:
     """Coefficients and how they were found.
 
     coef is (n_features, n_targets); alpha, jitter and condition are numbers, or one per target.
-    condition is that of the matrix that was solved: the ratio of extreme eigenvalues when alpha was
-    searched, LAPACK's estimate in the 1-norm otherwise. alphas and scores are the search, if any.
+    jitter is the most that had to be added to an entry of the diagonal. condition is that of the
+    matrix that was solved: the ratio of extreme eigenvalues when alpha was searched, otherwise
+    LAPACK's estimate in the 1-norm, for features scaled to equal lengths. alphas and scores are the
+    search, if any.
     """
 
     coef: np.ndarray
@@ -215,9 +217,8 @@ def leverages(
     change = whitening(penalty, equations.precision)
     lower, _, _ = change.reduce(*equations.system(fit_intercept))
     rows, free = change.rows(Z - equations.z_mean if fit_intercept else Z.astype(np.float64))
-    upper, _, _ = factor(lower, alpha, float(np.finfo(equations.precision).eps))
-    half = solve_triangular(upper, rows.T, trans="T")
-    return np.asarray(np.square(half).sum(axis=0) + free + fit_intercept / equations.weight)
+    factored = factor(lower, alpha, float(np.finfo(equations.precision).eps))
+    return np.asarray(factored.squares(rows) + free + fit_intercept / equations.weight)
 
 
 def choose(alphas: Sequence[float], errors: np.ndarray, per_target: bool) -> np.ndarray:
@@ -225,37 +226,77 @@ def choose(alphas: Sequence[float], errors: np.ndarray, per_target: bool) -> np.
     return _best(np.asarray(alphas, dtype=np.float64), errors, per_target)
 
 
-def factor(lower: np.ndarray, alpha: float, eps: float) -> tuple[np.ndarray, float, float]:
-    """Cholesky factor of A + (alpha + jitter) I, the jitter it took, and the condition estimated.
+@dataclass
+class Factor:
+    """The Cholesky factor U of S (A + alpha I) S + jitter I, S = diag(scale).
 
-    The jitter is zero unless the matrix is singular to the precision `eps` of its entries. The
-    factor is written into the upper triangle of the Fortran-ordered matrix `lower` itself.
+    condition is LAPACK's estimate in the 1-norm.
     """
-    diagonal = lower.diagonal().copy()
-    norm, jitter = 0.0, 0.0
+
+    upper: np.ndarray
+    scale: np.ndarray
+    jitter: float
+    condition: float
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """(A + alpha I + jitter S^-2)^-1 times `right`."""
+        solved, _ = lapack.dpotrs(self.upper, self.scale[:, None] * right, lower=0)
+        return np.asarray(self.scale[:, None] * solved)
+
+    def squares(self, rows: np.ndarray) -> np.ndarray:
+        """z^T (A + alpha I + jitter S^-2)^-1 z of each row z."""
+        half = solve_triangular(self.upper, (rows * self.scale).T, trans="T")
+        return np.asarray(np.square(half).sum(axis=0))
+
+    def most_added(self) -> float:
+        """The largest entry of jitter S^-2."""
+        return self.jitter / float(self.scale.min(initial=np.inf)) ** 2
+
+
+def factor(lower: np.ndarray, alpha: float, eps: float) -> Factor:
+    """Factor A + alpha I, with as much jitter as it takes.
+
+    The jitter is zero unless the matrix is singular to the precision `eps` of its entries. These
+    are sums of products, each rounded to eps times the lengths of two features, so that is judged,
+    and mended, with features scaled to equal lengths; those that are shorter than the rounding
+    errors of the longest stay short. The factor is written into the upper triangle of the
+    Fortran-ordered matrix `lower` itself.
+    """
+    diagonal = lower.diagonal() + alpha
+    shortest = eps * float(diagonal.max(initial=0.0)) or 1.0
+    scale = 1 / np.sqrt(np.maximum(diagonal, shortest))
+    diagonal *= scale**2
+    jitter = 0.0
     while True:
-        norm = max(norm, _mirror(lower))
+        norm = float((_mirror_scaled(lower, scale) + diagonal).max(initial=0.0))
         if not np.isfinite(norm):
             raise np.linalg.LinAlgError("the normal equations are not finite.")
-        np.fill_diagonal(lower, diagonal + alpha + jitter)
+        np.fill_diagonal(lower, diagonal + jitter)
         failed = factor_upper(lower)
-        reciprocal = 0.0 if failed else lapack.dpocon(lower, norm + alpha + jitter, uplo="U")[0]
+        reciprocal = 0.0 if failed else lapack.dpocon(lower, norm + jitter, uplo="U")[0]
         if reciprocal > eps:
-            return lower, jitter, 1 / reciprocal
+            return Factor(lower, scale, jitter, 1 / reciprocal)
         jitter = 10 * jitter or eps * (norm or 1.0)
-        np.fill_diagonal(lower, diagonal)
 
 
-def _mirror(matrix: np.ndarray, strip: int = 128) -> float:
-    """Copy the lower triangle to the upper one, strip by strip; returns the 1-norm."""
-    norm = 0.0
+def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray, strip: int = 128) -> np.ndarray:
+    """Write the scaled lower triangle into the upper one, strip by strip, and leave the diagonal.
+
+    Returns the sums of absolute values of the columns of the scaled matrix, without the diagonal.
+    """
+    sums = np.zeros(len(matrix))
     for start in range(0, len(matrix), strip):
         stop = min(start + strip, len(matrix))
-        corner = np.tril(matrix[start:stop, start:stop])
-        matrix[start:stop, start:stop] = corner + np.tril(corner, -1).T
-        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
-        norm = max(norm, float(np.abs(matrix[:, start:stop]).sum(axis=0).max()))
-    return norm
+        factors = scale[start:stop, None]
+        corner = matrix[start:stop, start:stop]
+        below = np.tril(corner, -1)
+        above = below.T * factors * scale[start:stop]
+        corner[:] = below + np.diag(corner.diagonal()) + above
+        across = matrix[stop:, start:stop].T * factors * scale[stop:]
+        matrix[start:stop, stop:] = across
+        sums[start:stop] += sum(np.abs(part).sum(axis=1) for part in (above, above.T, across))
+        sums[stop:] += np.abs(across).sum(axis=0)
+    return sums
 
 
 def _solve_one(
@@ -264,17 +305,17 @@ def _solve_one(
     eps = float(np.finfo(equations.precision).eps)
     if solves_in_place(alpha, fit_intercept, penalty is not None):
         with equations.lent() as lower:
-            upper, jitter, condition = factor(lower, alpha, eps)
-            coef, _ = lapack.dpotrs(upper, equations.gradient, lower=0)
+            factored = factor(lower, alpha, eps)
+            coef = factored.solve(equations.gradient)
     else:
         change = whitening(penalty, equations.precision)
         lower, right, _ = change.reduce(*equations.system(fit_intercept))
-        upper, jitter, condition = factor(lower, alpha, eps)
-        coef, _ = lapack.dpotrs(upper, right, lower=0)
-        coef = change.restore(coef)
+        factored = factor(lower, alpha, eps)
+        coef = change.restore(factored.solve(right))
+    jitter = factored.most_added()
     _warn_of(jitter, alpha)
     intercept = _intercept(equations.z_mean, equations.y_mean, coef, fit_intercept)
-    return Solution(coef, intercept, alpha, jitter, condition)
+    return Solution(coef, intercept, alpha, jitter, factored.condition)
 
 
 def _plain(value: np.ndarray) -> Any:
@@ -300,9 +341,9 @@ def _symmetric_product(equations: NormalEquations, right: np.ndarray) -> np.ndar
 def _warn_of(jitter: float, alpha: Any) -> None:
     if jitter > 0:
         warnings.warn(
-            f"the system at alpha={alpha} is singular to working precision; {jitter:.3g} was added "
-            f"to its diagonal (attribute jitter_). Raise alpha, or remove features that depend on "
-            f"others.",
+            f"the system at alpha={alpha} is singular to working precision; up to {jitter:.3g} was "
+            f"added to its diagonal (attribute jitter_). Raise alpha, or remove features that "
+            f"depend on others.",
             LinAlgWarning,
             stacklevel=4,
         )
