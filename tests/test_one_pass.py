@@ -15,12 +15,16 @@ from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from craftmaps import (
+    FourierFeatures,
+    Gaussian,
+    NormalEquations,
     OnePassClassifier,
     OnePassRegressor,
     Polynomial,
     RandomMaclaurin,
     TensorSketch,
 )
+from craftmaps.learn import ridge
 
 TRAIN, TEST = slice(0, 1000), slice(1000, None)
 
@@ -269,6 +273,81 @@ def test_weights_are_repetitions(digits, feature_map, alpha):
     assert weighted.alpha_ == repeated.alpha_
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=0, atol=1e-8)
     assert weighted.temperature_ == pytest.approx(repeated.temperature_, rel=1e-6)
+
+
+@pytest.fixture(scope="module")
+def wide_map(digits):
+    """More features than the rows that learn from them."""
+    fitted = RandomMaclaurin(Polynomial(degree=5), n_components=500, random_state=0)
+    return FrozenEstimator(fitted.fit(digits[0]))
+
+
+def clustered(seed):
+    """Half of the rows nearly the same as others, the other half alone and with noisy labels."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((40, 8))
+
+    def draw(n_rows):
+        near = centres[rng.integers(0, 40, n_rows)] + 0.02 * rng.standard_normal((n_rows, 8))
+        X = np.vstack([rng.standard_normal((n_rows, 8)), near])
+        noise = np.repeat([0.7, 0.0], n_rows) * rng.standard_normal(2 * n_rows)
+        return X, (X[:, 0] + X[:, 1] * X[:, 2] / 2 + noise > 0).astype(int)
+
+    return draw(150), draw(1000)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_alpha_of_few_rows_is_nearly_the_best(seed):
+    (X, y), new = clustered(seed)
+    feature_map = FourierFeatures(Gaussian(0.1), 600, random_state=0)
+
+    def error(alpha):
+        return 1 - OnePassClassifier(feature_map, alpha=alpha).fit(X, y).score(*new)
+
+    best = min(map(error, 10.0 ** np.arange(-10, 4)))
+    assert error("gcv") < 1.1 * best + 0.005
+    sums = NormalEquations().update(feature_map.fit(X).transform(X), 2.0 * y - 1)
+    by_sums = ridge.solve(sums, "gcv").alpha  # rows of very different leverages mislead it
+    assert error(by_sums) > 1.4 * best
+
+
+@pytest.mark.parametrize("per_target", [False, True])
+def test_alpha_of_few_rows_of_a_regression(per_target):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 200))
+    w = rng.standard_normal((200, 2)) / 200**0.5
+    noise = np.array([0.1, 3.0])
+    y = X @ w + noise * rng.standard_normal((90, 2))
+    new = rng.standard_normal((1000, 200))
+    chosen = OnePassRegressor(alpha_per_target=per_target).fit(X, y)
+
+    def error(model):
+        return np.mean((model.predict(new) - new @ w) ** 2)
+
+    best = min(error(OnePassRegressor(alpha=a).fit(X, y)) for a in 10.0 ** np.arange(-6, 5))
+    assert error(chosen) < 1.1 * best
+    if per_target:
+        assert chosen.alpha_[0] < chosen.alpha_[1]
+        assert error(chosen) < best
+
+
+@pytest.mark.parametrize("size", [1, 33, 299])
+def test_few_rows_in_any_blocks_choose_the_same_alpha(digits, wide_map, size):
+    X, y = digits
+    whole = OnePassClassifier(wide_map).fit(X[:300], y[:300])
+    model = OnePassClassifier(wide_map, block_rows=64)
+    regression = OnePassRegressor(wide_map, block_rows=64)
+    for start in range(0, 300, size):
+        rows = slice(start, min(start + size, 300))
+        model.partial_fit(X[rows], y[rows], classes=range(10) if not start else None)
+        regression.partial_fit(X[rows], y[rows])
+    assert model.alpha_ == whole.alpha_
+    np.testing.assert_allclose(model.scores_, whole.scores_, rtol=1e-6)
+    assert regression.alpha_ == OnePassRegressor(wide_map).fit(X[:300], y[:300]).alpha_
+    times = np.random.default_rng(0).integers(0, 3, 300)
+    weighted = OnePassClassifier(wide_map).fit(X[:300], y[:300], times)
+    repeated = OnePassClassifier(wide_map).fit(X[:300].repeat(times, axis=0), y[:300].repeat(times))
+    assert weighted.alpha_ == repeated.alpha_
 
 
 @pytest.mark.parametrize("done", [3, 700])

@@ -305,6 +305,61 @@ def test_leverages_foretell_refits_without_a_row(name, fit_intercept):
         np.testing.assert_allclose(left_out[i], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", [None, *PENALTIES])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_errors_of_rows_left_out_are_those_of_refits(name, fit_intercept):
+    Z, Y, weights = data(rows=30)
+    weights = np.minimum(weights, 1)
+    P = None if name is None else penalty_matrix(name)
+    rows = np.array([0, 3, 7, 20])
+
+    def loss(predicted):
+        return np.average((Y[rows] - predicted) ** 2, axis=0, weights=weights[rows])
+
+    held = ridge.LeftOut(Z[rows], Y[rows], weights[rows], loss)
+    equations = NormalEquations().update(Z, Y, weights)
+    alphas = np.array([0.1, 2.0, 50.0])
+    found = ridge.RidgePath(equations, fit_intercept, P).left_out(alphas, held)
+    for alpha, scores in zip(alphas, found, strict=True):
+        predicted = []
+        for i in rows:
+            rest = np.delete(np.arange(len(Z)), i)
+            sums = NormalEquations().update(Z[rest], Y[rest], weights[rest])
+            refit = ridge.solve(sums, float(alpha), fit_intercept=fit_intercept, penalty=P)
+            predicted.append(Z[i] @ refit.coef + refit.intercept)
+        np.testing.assert_allclose(scores, loss(np.array(predicted)), rtol=1e-5)
+
+
+def test_a_row_of_weight_two_is_two_rows_also_when_left_out():
+    Z, Y, _ = data(rows=10)
+    times = np.array([1, 2, 3, 1, 0, 2, 1, 1, 2, 1])
+
+    def held(Z, Y, weights):
+        return ridge.LeftOut(
+            Z, Y, weights, lambda p: np.average((Y - p) ** 2, axis=0, weights=weights)
+        )
+
+    repeated = Z.repeat(times, axis=0), Y.repeat(times, axis=0), np.ones(times.sum())
+    scores = [
+        ridge.RidgePath(NormalEquations().update(*rows), True).left_out(ALPHAS, held(*rows))
+        for rows in ((Z, Y, times.astype(float)), repeated)
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-9)
+
+
+def test_alphas_that_interpolate_are_not_judged_by_rounding_errors():
+    rng = np.random.default_rng(0)
+    Z, Y = rng.standard_normal((20, 60)), rng.standard_normal((20, TARGETS))
+    held = ridge.LeftOut(Z, Y, np.ones(20), lambda p: np.mean((Y - p) ** 2, axis=0))
+    equations = NormalEquations().update(Z, Y)
+    found = ridge.solve(equations, "gcv", left_out=held)
+    clear = np.isfinite(found.scores).all(axis=1)
+    assert clear.any()
+    assert not clear.all()
+    assert np.all(found.alphas[~clear] < found.alphas[clear].min())
+    assert found.alpha > 10, "nothing can be learnt from noise: the mean of the targets is best"
+
+
 SIZES = [(1, 128), (2, 128), (3, 128), (64, 16), (65, 16), (66, 64), (150, 4), (600, 64)]
 
 
@@ -322,7 +377,9 @@ def test_forms_in_which_every_alpha_is_cheap(kind, size, width):
     np.testing.assert_allclose(form.unrotate(form.rotated), B, atol=1e-12 * size)
     system = form.at(0.3)
     expected = np.linalg.solve(A + 0.3 * np.eye(size), B)
-    np.testing.assert_allclose(form.unrotate(system.solution()), expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(
+        form.unrotate(system.solve(form.rotated)), expected, rtol=1e-8, atol=1e-10
+    )
     np.testing.assert_allclose(system.freedom(), (values / (values + 0.3)).sum(), rtol=1e-10)
     np.testing.assert_allclose(system.smallest(), values[0] + 0.3, rtol=1e-3)
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite at alpha=-"):

@@ -126,7 +126,7 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
     """On the sample and, from the sums of the pass, on rows left out."""
     import numpy as np
 
-    from craftmaps.learn.one_pass import left_out_predictions, stream_of
+    from craftmaps.learn.one_pass import left_out_predictions, solution_of, stream_of
 
     predicted = learner.predict(seen.X)
     facts: dict[str, Any] = {"alpha": float(learner.alpha_)}
@@ -138,9 +138,14 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
         facts["training_error"] = float(np.mean(predicted != seen.y))
         facts["leave_one_out_error"] = float(np.mean(scores.argmax(axis=1) != sample.labels))
     if learner.scores_ is not None:
-        best = learner.scores_[np.flatnonzero(learner.alphas_ == learner.alpha_)]
-        name = "gcv_rmse" if seen.classes is None else "gcv_rmse_of_codes"
-        facts[name] = float(np.sqrt(best.mean()))
+        best = float(learner.scores_[learner.alphas_ == learner.alpha_].mean())
+        few = solution_of(learner).left_out
+        if seen.classes is None:
+            facts["leave_one_out_rmse" if few else "gcv_rmse"] = float(np.sqrt(best))
+        elif few:
+            facts["leave_one_out_log_loss"] = best
+        else:
+            facts["gcv_rmse_of_codes"] = float(np.sqrt(best))
     return facts
 
 

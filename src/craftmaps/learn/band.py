@@ -46,7 +46,7 @@ class BandForm:
         self._below = [lower[i : i + width, i - width : i].copy() for i in starts[1:]]
         for block in self._below[: len(self._factors)]:
             block[:] = np.triu(block)  # the rest of it are reflectors
-        self.rotated = self._apply(right, transpose=True)
+        self.rotated = self.rotate(right)
 
     # Blocks are too small to share: threads of BLAS would mostly wait for each other.
 
@@ -74,7 +74,11 @@ class BandForm:
                 C = blas.dtrsm(1.0, factor, self._below[i], side=1, lower=1, trans_a=1)
                 below.append(C)
                 block = self._diagonal[i + 1] - C @ C.T
-        return BlockCholesky(shift, diagonal, below, self.rotated)
+        return BlockCholesky(shift, diagonal, below)
+
+    def rotate(self, matrix: np.ndarray) -> np.ndarray:
+        """Q^T times a matrix."""
+        return self._apply(matrix, transpose=True)
 
     def unrotate(self, rotated: np.ndarray) -> np.ndarray:
         """Q times a solution."""
@@ -124,25 +128,19 @@ class BandForm:
 class BlockCholesky:
     """L L^T = T + shift I, L with diagonal blocks L_i and blocks C_i below them."""
 
-    def __init__(
-        self,
-        shift: float,
-        diagonal: list[np.ndarray],
-        below: list[np.ndarray],
-        right: np.ndarray,
-    ) -> None:
-        self._shift, self._right = shift, right
+    def __init__(self, shift: float, diagonal: list[np.ndarray], below: list[np.ndarray]) -> None:
+        self._shift = shift
         self._diagonal, self._below = diagonal, below
         self._width = len(diagonal[0])
         self._size = sum(map(len, diagonal))
 
     @at_most_threads(1)
-    def solution(self) -> np.ndarray:
-        """Q^T (A + shift I)^-1 B."""
-        return self._solve(self._right)
+    def solve(self, rotated: np.ndarray) -> np.ndarray:
+        """(T + shift I)^-1 times a rotated matrix."""
+        return self._solve(rotated)
 
-    def _solve(self, right: np.ndarray) -> np.ndarray:
-        result = np.array(right, dtype=np.float64, order="F")
+    def _solve(self, rotated: np.ndarray) -> np.ndarray:
+        result = np.array(rotated, dtype=np.float64, order="F")
         blocks = [
             result[start : start + self._width] for start in range(0, self._size, self._width)
         ]

@@ -3,13 +3,14 @@
 A small uniform sample of the rows of the pass is kept. Ridge regression knows what it would predict
 for each of them had it been left out (its residual divided by 1 - leverage), so no row must be held
 back from learning. The temperature t of softmax(t s) minimises the log-loss of those predictions.
+Where rows are no more than features, the sample chooses alpha too.
 """
 
 from typing import Self
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
 
@@ -17,7 +18,8 @@ _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse sp
 class RowSample:
     """A uniform sample of at most `size` rows of a stream, whatever its blocks; samples merge.
 
-    Each row has a priority that depends on its place in the stream alone; the lowest stay.
+    Each row has a priority that depends on its place in the stream alone; the lowest stay. `labels`
+    are classes, or the targets of a regression.
     """
 
     def __init__(self, size: int, n_features: int, dtype: np.dtype) -> None:
@@ -48,10 +50,13 @@ class RowSample:
     def _keep(
         self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray, priority: np.ndarray
     ) -> None:
+        if not len(priority):
+            return
         every = np.concatenate([self._priority, priority])
         best = np.argsort(every, kind="stable")[: self.size]
         self.Z = np.concatenate([self.Z, Z])[best]
-        self.labels = np.concatenate([self.labels, labels])[best]
+        labels = np.concatenate([self.labels, labels]) if len(self.labels) else labels
+        self.labels = labels[best]
         self.weights = np.concatenate([self.weights, weights])[best]
         self._priority = every[best]
 
@@ -81,6 +86,15 @@ def temperature(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> 
     else:
         best = brentq(slope, *ends, xtol=1e-13)
     return float(np.exp(best) / spread)
+
+
+def log_loss(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+    """That of softmax(t scores) at the best temperature t, with the same doubt about labels."""
+    total = float(weights.sum())
+    logs = log_softmax(temperature(scores, labels, weights) * scores, axis=1)
+    doubt = 1 / (total + 2)
+    right = logs[np.arange(len(labels)), labels]
+    return -float(weights @ ((1 - doubt) * right + doubt * logs.mean(axis=1))) / total
 
 
 def _scramble(index: np.ndarray) -> np.ndarray:

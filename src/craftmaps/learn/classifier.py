@@ -11,10 +11,11 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from craftmaps.learn.calibration import temperature
+from craftmaps.learn.calibration import RowSample, log_loss, temperature
 from craftmaps.learn.codes import CodeMatrix, OneVsRest, code_for
 from craftmaps.learn.one_pass import (
     FLOATS,
+    SAMPLE_ROWS,
     begin,
     check_mergeable,
     fit_blocks,
@@ -29,8 +30,6 @@ from craftmaps.learn.one_pass import (
 )
 from craftmaps.learn.progress import Progress
 from craftmaps.maps.base import generator
-
-_SAMPLE_ROWS = 1024  # kept for the calibration of probabilities
 
 
 class OnePassClassifier(ClassifierMixin, BaseEstimator):
@@ -48,8 +47,9 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         block; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it is.
     alpha : "gcv", float or sequence of floats, default="gcv"
         The penalty, on the scale of scikit-learn's RidgeClassifier. "gcv" takes the minimum of
-        generalised cross-validation, from the sums alone; of a sequence the alpha with the least
-        K-fold squared error, for which sums are kept per fold.
+        generalised cross-validation, from the sums alone, or, where there are no more rows than
+        features, of the log-loss of up to 1,024 rows that are left out one by one; of a sequence
+        the alpha with the least K-fold squared error, for which sums are kept per fold.
     codes : "one-vs-rest", "random", "hadamard" or array (n_classes, n_bits), default="one-vs-rest"
         The targets of the classes. One-vs-rest has one per class; codes of fewer bits than classes
         make thousands of classes cheap.
@@ -317,7 +317,11 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         self._number(y)  # complains before the map is fitted
         n_rows = len(y) if whole else None
         targets = code.n_bits
-        begin(self, X, y, code.encode, n_targets=targets, n_rows=n_rows, sample_rows=_SAMPLE_ROWS)
+        begin(self, X, y, code.encode, n_targets=targets, n_rows=n_rows, sample_rows=SAMPLE_ROWS)
+
+    def _loss(self, predicted: np.ndarray, sample: RowSample) -> float:
+        """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""
+        return log_loss(self._code.scores(predicted), sample.labels, sample.weights)
 
     def _announce(self, classes: np.ndarray) -> None:
         new = np.setdiff1d(classes, self.classes_)

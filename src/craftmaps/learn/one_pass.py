@@ -16,10 +16,11 @@ from craftmaps.learn.checkpoint import Checkpoint, positioned
 from craftmaps.learn.memory import refuse_if_too_large
 from craftmaps.learn.penalty import penalty_of
 from craftmaps.learn.progress import Progress
-from craftmaps.learn.stream import Encode, FeatureStream, fill_features
+from craftmaps.learn.stream import Encode, FeatureStream, Problem, fill_features
 from craftmaps.maps.base import is_integer, is_number
 
 FLOATS = (np.float64, np.float32)
+SAMPLE_ROWS = 1024  # kept to calibrate probabilities, and to choose alpha where rows are few
 _PREDICT_ROWS = 1024  # turned into features at a time by predictions
 
 
@@ -148,20 +149,18 @@ def predictions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
 def left_out_predictions(estimator: Any) -> np.ndarray:
     """What would be predicted for the rows of the sample, had each been left out of the pass."""
     solution, stream = solution_of(estimator), stream_of(estimator)
-    sample = stream.sample
-    targets = stream.encode(sample.labels).astype(np.float64)
-    residuals = targets - (sample.Z @ solution.coef + solution.intercept)
     penalty = penalty_of(stream.feature_map, stream.n_features)
     problem = stream.problem(estimator.fit_intercept, penalty is None)
-    total, rows = problem.total(), problem.rows(sample.Z)
-    alphas = np.broadcast_to(solution.alpha, residuals.shape[1:])
+    held, total = _left_out(estimator, stream, problem), problem.total()
+    fitted = stream.sample.Z @ solution.coef + solution.intercept
+    predicted = np.empty_like(held.Y)
+    alphas = np.broadcast_to(solution.alpha, fitted.shape[1:])
     for alpha in np.unique(alphas):
         h = ridge.leverages(
-            total, rows, alpha, fit_intercept=estimator.fit_intercept, penalty=penalty
+            total, held.Z, alpha, fit_intercept=estimator.fit_intercept, penalty=penalty
         )
-        h *= np.minimum(sample.weights, 1)  # of a row of weight 2, one of two copies is left out
-        residuals[:, alphas == alpha] /= np.maximum(1 - h, 1e-12)[:, None]
-    return np.asarray(targets - residuals)
+        predicted[:, alphas == alpha] = held.predicted(fitted, h)[:, alphas == alpha]
+    return predicted
 
 
 def check_mergeable(estimator: Any, other: Any) -> None:
@@ -223,10 +222,26 @@ def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:
             )
         errors = ridge.cross_validate(problem.folds, alpha, **options)
         alpha = ridge.choose(alpha, errors, estimator.alpha_per_target)
-    solution = ridge.solve(problem.total(), alpha, per_target=estimator.alpha_per_target, **options)
+    total = problem.total()
+    if isinstance(alpha, str) and total.weight <= stream.n_features and stream.sample.weights.any():
+        options["left_out"] = _left_out(estimator, stream, problem)
+    solution = ridge.solve(total, alpha, per_target=estimator.alpha_per_target, **options)
     if errors is not None:
         solution.alphas, solution.scores = np.asarray(estimator.alpha, dtype=float), errors
     return problem.restore(solution)
+
+
+def _left_out(estimator: Any, stream: FeatureStream, problem: Problem) -> ridge.LeftOut:
+    """The rows of the sample, judged by squared errors of targets or as the estimator does."""
+    sample = stream.sample
+    Y = stream.encode(sample.labels).astype(np.float64)
+
+    def loss(predicted: np.ndarray) -> np.ndarray:
+        if hasattr(estimator, "_loss") and not estimator.alpha_per_target:
+            return np.array([estimator._loss(predicted, sample)])
+        return np.asarray(np.average((Y - predicted) ** 2, axis=0, weights=sample.weights))
+
+    return ridge.LeftOut(problem.rows(sample.Z), Y, sample.weights, loss)
 
 
 def _is_single(alpha: Any) -> bool:

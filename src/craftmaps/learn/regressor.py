@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.one_pass import (
     FLOATS,
+    SAMPLE_ROWS,
     begin,
     check_mergeable,
     fit_blocks,
@@ -37,8 +38,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         block; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it is.
     alpha : "gcv", float or sequence of floats, default="gcv"
         The penalty, on the scale of scikit-learn's Ridge. "gcv" takes the minimum of generalised
-        cross-validation, from the sums alone; of a sequence the alpha with the least K-fold error,
-        for which sums are kept per fold.
+        cross-validation, from the sums alone, or, where there are no more rows than features, of
+        the squared errors of up to 1,024 rows that are left out one by one; of a sequence the alpha
+        with the least K-fold error, for which sums are kept per fold.
     fit_intercept : bool, default=True
         Whether to fit c, which is not penalised.
     alpha_per_target : bool, default=False
@@ -61,7 +63,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Condition number of the system that was solved: of extreme eigenvalues where alpha was
         searched, otherwise LAPACK's estimate in the 1-norm, with features scaled to equal lengths.
     alphas_, scores_ : ndarray of shape (n_alphas,) and (n_alphas, n_targets), or None
-        The alphas that were tried, and their GCV score or mean squared K-fold error.
+        The alphas that were tried, and their GCV score, loss of rows left out, or mean squared
+        K-fold error. The log-loss by which a classifier of few rows chooses is one for all targets.
     feature_map_ : fitted transformer or None
     n_samples_seen_ : int
 
@@ -206,7 +209,15 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         targets = y[:, None] if y.ndim == 1 else y
         if first:
             n_rows = len(y) if whole else None
-            begin(self, X, y, _as_floats, n_targets=targets.shape[1], n_rows=n_rows)
+            begin(
+                self,
+                X,
+                y,
+                _as_floats,
+                n_targets=targets.shape[1],
+                n_rows=n_rows,
+                sample_rows=SAMPLE_ROWS if isinstance(self.alpha, str) else 0,
+            )
             self._one_target, self._n_targets = y.ndim == 1, targets.shape[1]
         elif targets.shape[1] != self._n_targets:
             raise ValueError(f"y has {targets.shape[1]} targets, and had {self._n_targets} before.")

@@ -1,7 +1,7 @@
 """The ridge solve: one factorisation for all targets, alpha from the statistics of the pass."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,9 @@ from craftmaps.learn.penalty import whitening
 from craftmaps.learn.tridiagonal import TridiagonalForm
 from craftmaps.loops.cholesky import factor_upper
 
-_STEPS = 4  # alphas per decade when GCV chooses
+_STEPS = 4  # alphas per decade when one is searched
+_EQUAL = 1e-3  # relative difference of scores that does not count
+_INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in errors of rows left out
 _LARGE = 2048  # features from which a reduction to a band is faster than one to three diagonals
 
 
@@ -26,7 +28,7 @@ class Solution:
     jitter is the most that had to be added to an entry of the diagonal. condition is that of the
     matrix that was solved: the ratio of extreme eigenvalues when alpha was searched, otherwise
     LAPACK's estimate in the 1-norm, for features scaled to equal lengths. alphas and scores are the
-    search, if any.
+    search, if any, and left_out says that it was by rows left out.
     """
 
     coef: np.ndarray
@@ -36,6 +38,30 @@ class Solution:
     condition: Any
     alphas: np.ndarray | None = None
     scores: np.ndarray | None = None
+    left_out: bool = False
+
+
+@dataclass
+class LeftOut:
+    """Some of the rows behind the sums, by whose errors alpha is chosen.
+
+    Each is left out in turn: `loss` makes scores, one per target or a single one, of what is then
+    predicted for them. Z, Y and weights are their features, targets and weights.
+    """
+
+    Z: np.ndarray
+    Y: np.ndarray
+    weights: np.ndarray
+    loss: Callable[[np.ndarray], np.ndarray]
+
+    def others(self, leverages: np.ndarray) -> np.ndarray:
+        """1 - leverage of each row; of a row of weight 2, of one of its two copies."""
+        return np.asarray(1 - leverages * np.minimum(self.weights, 1))
+
+    def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
+        """Predictions without the row itself, from those with it."""
+        others = np.maximum(self.others(leverages), 1e-12)
+        return np.asarray(self.Y - (self.Y - fitted) / others[:, None])
 
 
 def solve(
@@ -45,6 +71,7 @@ def solve(
     fit_intercept: bool = True,
     per_target: bool = False,
     penalty: np.ndarray | None = None,
+    left_out: LeftOut | None = None,
 ) -> Solution:
     """Minimise sum w (y - b^T z - c)^2 + alpha b^T P b, P the identity unless given.
 
@@ -59,6 +86,10 @@ def solve(
         Whether "gcv" may choose another alpha for each target.
     penalty : ndarray of shape (n_features, n_features), default=None
         P, positive semi-definite, of any rank.
+    left_out : LeftOut, default=None
+        Rows by which "gcv" chooses instead. Generalised cross-validation takes every row to be of
+        mean leverage, which misleads it where the model interpolates: the fewer rows than features
+        there are, the less it tells overfitting from none.
     """
     if not equations.weight:
         raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
@@ -68,9 +99,14 @@ def solve(
     if not isinstance(alpha, str):
         return path.solution(np.asarray(alpha, dtype=np.float64))
     alphas = path.grid()
-    scores = path.gcv(alphas)
-    solution = path.solution(_best(alphas, scores, per_target))
-    solution.alphas, solution.scores = alphas, scores
+    if left_out is None:
+        scores = path.gcv(alphas)
+        best = _best(alphas, scores, per_target)
+    else:
+        scores = path.left_out(alphas, left_out)
+        best = _largest_of_best(alphas, scores, per_target)
+    solution = path.solution(best)
+    solution.alphas, solution.scores, solution.left_out = alphas, scores, left_out is not None
     return solution
 
 
@@ -131,13 +167,38 @@ class RidgePath:
             scores[i] = residual / n / left**2 if left > 0 else np.inf
         return scores
 
+    def left_out(self, alphas: Sequence[float] | np.ndarray, held: LeftOut) -> np.ndarray:
+        """Scores of predictions for rows that are left out, of shape (n_alphas, n_scores).
+
+        Those of alphas at which a row is interpolated are infinite: rounding hides what they are.
+        """
+        z_mean, y_mean = self._means
+        Z = held.Z.astype(np.float64)
+        if self._fit_intercept:
+            Z -= z_mean
+        rows, free = self._whitening.rows(Z)
+        rotated = self._form.rotate(rows.T)
+        constant = Z @ self._whitening.restore(np.zeros_like(self._form.rotated))
+        if self._fit_intercept:
+            constant += y_mean
+            free = free + 1 / self._weight
+        scores = []
+        for alpha in alphas:
+            system = self._form.at(alpha + self.jitter(alpha))
+            fitted = rotated.T @ system.solve(self._form.rotated) + constant
+            leverages = np.einsum("ij,ij->j", rotated, system.solve(rotated)) + free
+            score = held.loss(held.predicted(fitted, leverages))
+            clear = held.others(leverages)[held.weights > 0].min() > _INTERPOLATES
+            scores.append(score if clear else np.full_like(score, np.inf))
+        return np.array(scores)
+
     def fit_at(self, alpha: float) -> tuple[np.ndarray, float]:
         """Sum of squared residuals of each target, and the degrees of freedom.
 
         These are the trace of the hat matrix, with the intercept and unpenalised directions.
         """
         system = self._form.at(alpha + self.jitter(alpha))
-        w = system.solution()
+        w = system.solve(self._form.rotated)
         explained = (self._form.rotated * w).sum(axis=0) + alpha * np.square(w).sum(axis=0)
         return np.asarray(self._square - explained), system.freedom() + self._free
 
@@ -155,7 +216,7 @@ class RidgePath:
             shift = value + self.jitter(value)
             system = self._form.at(shift)
             chosen = np.broadcast_to(alpha == value, coef.shape[1:])
-            coef[:, chosen] = system.solution()[:, chosen]
+            coef[:, chosen] = system.solve(self._form.rotated)[:, chosen]
             jitter[alpha == value] = shift - value
             condition[alpha == value] = (self._form.largest + shift) / system.smallest()
         _warn_of(jitter.max(), alpha)
@@ -332,6 +393,13 @@ def _best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarra
     if per_target:
         return np.asarray(alphas[scores.argmin(axis=0)])
     return np.asarray(alphas[scores.sum(axis=1).argmin()])
+
+
+def _largest_of_best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:
+    """The largest alpha whose score is the best to a thousandth: rounding does not choose."""
+    scores = scores if per_target else scores.sum(axis=1)
+    good = scores <= (1 + _EQUAL) * scores.min(axis=0)
+    return np.asarray(alphas[::-1][good[::-1].argmax(axis=0)])
 
 
 def _symmetric_product(equations: NormalEquations, right: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ class TridiagonalForm:
         self._diagonal, self._off = diagonal, off
         self._values = eigvalsh_tridiagonal(diagonal, off) if size > 1 else diagonal.copy()
         self.trace, self.largest = float(diagonal.sum()), float(self._values[-1])
-        self.rotated = self._apply(right, transpose=True)
+        self.rotated = self.rotate(right)
 
     def smallest(self, least: float) -> float:
         """The smallest eigenvalue, or `least` if that is smaller."""
@@ -47,7 +47,11 @@ class TridiagonalForm:
         """The system (T + alpha I); alpha must make it positive definite."""
         if self._values[0] + alpha <= 0:
             raise np.linalg.LinAlgError(f"not positive definite at alpha={alpha:.3g}")
-        return TridiagonalSystem(self._diagonal, self._off, self._values, self.rotated, alpha)
+        return TridiagonalSystem(self._diagonal, self._off, self._values, alpha)
+
+    def rotate(self, matrix: np.ndarray) -> np.ndarray:
+        """Q^T times a matrix."""
+        return self._apply(matrix, transpose=True)
 
     def unrotate(self, rotated: np.ndarray) -> np.ndarray:
         """Q times a solution."""
@@ -67,20 +71,19 @@ class TridiagonalForm:
 
 @dataclass
 class TridiagonalSystem:
-    """T + alpha I, known by its diagonals and by the eigenvalues of T, and Q^T B."""
+    """T + alpha I, known by its diagonals and by the eigenvalues of T."""
 
     diagonal: np.ndarray
     off: np.ndarray
     values: np.ndarray
-    right: np.ndarray
     alpha: float
 
-    def solution(self) -> np.ndarray:
-        """Q^T (A + alpha I)^-1 B."""
+    def solve(self, rotated: np.ndarray) -> np.ndarray:
+        """(T + alpha I)^-1 times a rotated matrix."""
         if len(self.diagonal) == 1:
-            return np.asarray(self.right / (self.diagonal + self.alpha))
+            return np.asarray(rotated / (self.diagonal + self.alpha))
         diagonal, off, _ = lapack.dpttrf(self.diagonal + self.alpha, self.off)
-        solution, _ = lapack.dpttrs(diagonal, off, self.right)
+        solution, _ = lapack.dpttrs(diagonal, off, rotated)
         return np.asarray(solution)
 
     def freedom(self) -> float:
