@@ -14,7 +14,7 @@ from craftmaps.learn.ridge import LeftOut, RidgePath
 from craftmaps.maps import Nystroem
 
 _ROWS = 4096
-_AROUND = 10.0 ** np.arange(-1, 1.6, 0.5)  # alphas that are tried, relative to that of GCV
+_AROUND = 10.0 ** np.arange(-1, 1.6, 0.5)  # alphas that are tried, relative to a learner's choice
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Trial:
     error : on the rows left out at the best alpha, see `Split.error`
     score : what candidates are ranked by. For labels, the geometric mean of the error and of the
         squared loss, which tells good candidates apart where there are few errors to count.
-    alpha, gcv_error : the best alpha, and the error at the alpha that GCV takes
+    alpha, gcv_error : the best alpha, and the error at the one that a learner takes by itself
     n_rows : rows learnt from
     fit_seconds, feature_seconds, update_seconds, solve_seconds : to draw the map, to turn the rows
         into features, to add them to the normal equations, and to solve these for all alphas
@@ -112,7 +112,7 @@ def attempt(split: Split, feature_map: Any) -> Trial:
             update += time.perf_counter() - start
         times.append(time.perf_counter())
         path = RidgePath(equations, True)
-        alphas = _AROUND * _chosen_by_sums(path, equations, fitted, split)
+        alphas = _AROUND * _learners_choice(path, equations, fitted, split)
         times.append(time.perf_counter())
         Z = fitted.transform(split.X_left)
         times.append(time.perf_counter())
@@ -143,10 +143,10 @@ def attempt(split: Split, feature_map: Any) -> Trial:
     )
 
 
-def _chosen_by_sums(
+def _learners_choice(
     path: RidgePath, equations: NormalEquations, fitted: Any, split: Split
 ) -> float:
-    """The alpha that a learner would take without rows to judge by, or one near it."""
+    """The alpha that a learner takes by itself, or one near it."""
     grid = path.grid()
     if equations.weight > equations.n_features:
         scores = path.gcv(grid)

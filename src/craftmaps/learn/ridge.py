@@ -89,7 +89,8 @@ def solve(
     left_out : LeftOut, default=None
         Rows by which "gcv" chooses instead. Generalised cross-validation takes every row to be of
         mean leverage, which misleads it where the model interpolates: the fewer rows than features
-        there are, the less it tells overfitting from none.
+        there are, the less it tells overfitting from none. A row that any alpha interpolates, such
+        as a single one, judges nothing.
     """
     if not equations.weight:
         raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
@@ -99,14 +100,15 @@ def solve(
     if not isinstance(alpha, str):
         return path.solution(np.asarray(alpha, dtype=np.float64))
     alphas = path.grid()
-    if left_out is None:
+    scores = np.empty(0) if left_out is None else path.left_out(alphas, left_out)
+    judged = bool(np.isfinite(scores).any())
+    if judged:
+        best = _largest_of_best(alphas, scores, per_target)
+    else:
         scores = path.gcv(alphas)
         best = _best(alphas, scores, per_target)
-    else:
-        scores = path.left_out(alphas, left_out)
-        best = _largest_of_best(alphas, scores, per_target)
     solution = path.solution(best)
-    solution.alphas, solution.scores, solution.left_out = alphas, scores, left_out is not None
+    solution.alphas, solution.scores, solution.left_out = alphas, scores, judged
     return solution
 
 
