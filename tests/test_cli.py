@@ -125,6 +125,15 @@ def test_from_a_parquet_folder_to_onnx_in_three_commands(folder):
     assert wrong < 0.1
 
 
+@pytest.mark.parametrize(("components", "score"), [(128, "gcv_rmse_of_codes"), (512, None)])
+def test_alpha_is_judged_by_sums_or_by_few_rows(folder, components, score):
+    """397 rows are more than 128 features, and fewer than 512."""
+    options = ("--target", "digit", "--components", components, "-o", folder / "few.craft")
+    facts = here("fit", folder / "new.parquet", *options)
+    assert facts[score or "leave_one_out_log_loss"] > 0
+    assert (score in facts) == (score is not None)
+
+
 def test_a_search_on_npz_learns_a_regression(folder):
     out, _ = run("craftmaps fit numbers.npz --target y --auto --components 64 -o r.craft", folder)
     assert "regression" in out

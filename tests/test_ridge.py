@@ -360,6 +360,14 @@ def test_alphas_that_interpolate_are_not_judged_by_rounding_errors():
     assert found.alpha > 10, "nothing can be learnt from noise: the mean of the targets is best"
 
 
+def test_a_single_row_judges_nothing():
+    Z, Y, _ = data(rows=1)
+    held = ridge.LeftOut(Z, Y, np.ones(1), lambda p: np.mean((Y - p) ** 2, axis=0))
+    found = ridge.solve(NormalEquations().update(Z, Y), "gcv", left_out=held)
+    assert not found.left_out
+    np.testing.assert_allclose(Z @ found.coef + found.intercept, Y)
+
+
 SIZES = [(1, 128), (2, 128), (3, 128), (64, 16), (65, 16), (66, 64), (150, 4), (600, 64)]
 
 
