@@ -316,8 +316,16 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self._number(y)  # complains before the map is fitted
         n_rows = len(y) if whole else None
-        targets = code.n_bits
-        begin(self, X, y, code.encode, n_targets=targets, n_rows=n_rows, sample_rows=SAMPLE_ROWS)
+        begin(
+            self,
+            X,
+            y,
+            code.encode,
+            n_targets=code.n_bits,
+            n_rows=n_rows,
+            sample_rows=SAMPLE_ROWS,
+            calibrates=True,
+        )
 
     def _loss(self, predicted: np.ndarray, sample: RowSample) -> float:
         """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""

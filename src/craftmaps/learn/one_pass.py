@@ -74,10 +74,12 @@ def begin(
     n_targets: int,
     n_rows: int | None = None,
     sample_rows: int = 0,
+    calibrates: bool = False,
 ) -> None:
     """Fit the map on the rows X and give the estimator an empty stream.
 
-    n_rows is how many rows will come in all, None if that is not known.
+    n_rows is how many rows will come in all, None if that is not known; for the others see
+    FeatureStream.
     """
     _check_parameters(estimator)
     feature_map = estimator.feature_map
@@ -101,6 +103,7 @@ def begin(
         encode,
         n_folds,
         sample_rows,
+        calibrates,
     )
     estimator._probe = X[:1].copy()
 

@@ -355,10 +355,13 @@ def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray, strip: int = 128) -> n
         below = np.tril(corner, -1)
         above = below.T * factors * scale[start:stop]
         corner[:] = below + np.diag(corner.diagonal()) + above
-        across = matrix[stop:, start:stop].T * factors * scale[stop:]
+        across = matrix[stop:, start:stop].T * factors
+        across *= scale[stop:]
         matrix[start:stop, stop:] = across
-        sums[start:stop] += sum(np.abs(part).sum(axis=1) for part in (above, above.T, across))
-        sums[stop:] += np.abs(across).sum(axis=0)
+        for part in (above, across):
+            np.abs(part, out=part)
+        sums[start:stop] += above.sum(axis=0) + above.sum(axis=1) + across.sum(axis=1)
+        sums[stop:] += across.sum(axis=0)
     return sums
 
 

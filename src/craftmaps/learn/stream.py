@@ -36,13 +36,17 @@ class FeatureStream:
         From what `add` is given as y to a matrix of targets.
     n_folds : int, default=1
     sample_rows : int, default=0
-        Rows to keep for calibration.
+        Rows to keep, to calibrate probabilities and to choose alpha where rows are few.
+    calibrates : bool, default=True
+        Whether they are kept when there are more rows than features.
 
     Attributes
     ----------
     first_row : int, default=0
         The place of its first row, where this is a part of a longer stream.
     """
+
+    _calibrates = True  # of files that do not say
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class FeatureStream:
         encode: Encode,
         n_folds: int = 1,
         sample_rows: int = 0,
+        calibrates: bool = True,
     ) -> None:
         self.feature_map = feature_map
         self.n_features = n_features
@@ -61,6 +66,7 @@ class FeatureStream:
         self.first_row = 0
         self.folds = _empty(n_folds)
         self.sample = RowSample(sample_rows, n_features, dtype)
+        self._calibrates = calibrates
         self.solution: ridge.Solution | None = None  # of all rows so far, when it is known
         self.temperature: float | None = None
         self._Z = np.empty((capacity, n_features), dtype)
@@ -86,6 +92,7 @@ class FeatureStream:
             self.sample.add(self._Z[rows], self._y[rows], self._weights[rows], self._index[rows])
             done = some.stop
             progress.advance(rows.stop - rows.start)
+        self._shed_sample()
 
     def merge(self, other: "FeatureStream") -> Self:
         """Add what another stream has seen through the same map; it stays as it is."""
@@ -102,6 +109,7 @@ class FeatureStream:
             self._took(rows)
             done = some.stop
         self.sample.merge(other.sample)
+        self._shed_sample()
         return self
 
     def emptied(self) -> "FeatureStream":
@@ -114,6 +122,7 @@ class FeatureStream:
             self.encode,
             len(self.folds),
             self.sample.size,
+            self._calibrates,
         )
 
     def settle(self) -> None:
@@ -175,6 +184,12 @@ class FeatureStream:
                 "this model was saved without the sums of its rows, so it predicts but cannot take "
                 "more of them; save it with resumable=True."
             )
+
+    def _shed_sample(self) -> None:
+        """Forget rows that have nothing to calibrate and no alpha to choose."""
+        weight = sum(fold.weight for fold in self.folds) + self._weights[: self._filled].sum()
+        if not self._calibrates and weight > self.n_features:
+            self.sample = RowSample(0, self.n_features, self._Z.dtype)
 
     def _forget(self) -> None:
         self.check_open()
