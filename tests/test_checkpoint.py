@@ -347,7 +347,7 @@ def fill(path):
 def test_a_full_disk_stops_the_fit_with_the_last_checkpoint_intact(rows, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
     try:
         mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
     except OSError as error:

@@ -153,9 +153,5 @@ def _learners_choice(
     else:
         some = slice(None, None, -(-split.X.shape[0] // SAMPLE_ROWS))
         Z, Y = fitted.transform(split.X[some]), split.targets(split.y[some])
-
-        def loss(predicted: np.ndarray) -> np.ndarray:
-            return np.asarray(np.mean((Y - predicted) ** 2, axis=0))
-
-        scores = path.left_out(grid, LeftOut(Z, Y, np.ones(len(Z)), loss))
+        scores = path.left_out(grid, LeftOut(Z, Y, np.ones(len(Z))))
     return float(grid[scores.sum(axis=1).argmin()])

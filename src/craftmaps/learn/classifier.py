@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from craftmaps.learn.calibration import RowSample, log_loss, temperature
+from craftmaps.learn.calibration import log_loss, temperature
 from craftmaps.learn.codes import CodeMatrix, OneVsRest, code_for
 from craftmaps.learn.one_pass import (
     FLOATS,
@@ -327,9 +327,10 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             calibrates=True,
         )
 
-    def _loss(self, predicted: np.ndarray, sample: RowSample) -> float:
+    def _loss(self, left_out: np.ndarray) -> np.ndarray:
         """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""
-        return log_loss(self._code.scores(predicted), sample.labels, sample.weights)
+        sample = self._stream.sample
+        return np.array([log_loss(self._code.scores(left_out), sample.labels, sample.weights)])
 
     def _announce(self, classes: np.ndarray) -> None:
         new = np.setdiff1d(classes, self.classes_)

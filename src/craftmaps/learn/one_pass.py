@@ -238,12 +238,7 @@ def _left_out(estimator: Any, stream: FeatureStream, problem: Problem) -> ridge.
     """The rows of the sample, judged by squared errors of targets or as the estimator does."""
     sample = stream.sample
     Y = stream.encode(sample.labels).astype(np.float64)
-
-    def loss(predicted: np.ndarray) -> np.ndarray:
-        if hasattr(estimator, "_loss") and not estimator.alpha_per_target:
-            return np.array([estimator._loss(predicted, sample)])
-        return np.asarray(np.average((Y - predicted) ** 2, axis=0, weights=sample.weights))
-
+    loss = None if estimator.alpha_per_target else getattr(estimator, "_loss", None)
     return ridge.LeftOut(problem.rows(sample.Z), Y, sample.weights, loss)
 
 

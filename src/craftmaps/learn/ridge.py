@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgWarning, blas, lapack, solve_triangular
+from scipy.linalg import LinAlgWarning, blas
 
 from craftmaps.learn.band import BandForm
+from craftmaps.learn.factor import factor
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.penalty import whitening
 from craftmaps.learn.tridiagonal import TridiagonalForm
-from craftmaps.loops.cholesky import factor_upper
 
 _STEPS = 4  # alphas per decade when one is searched
 _EQUAL = 1e-3  # relative difference of scores that does not count
@@ -45,14 +45,20 @@ class Solution:
 class LeftOut:
     """Some of the rows behind the sums, by whose errors alpha is chosen.
 
-    Each is left out in turn: `loss` makes scores, one per target or a single one, of what is then
-    predicted for them. Z, Y and weights are their features, targets and weights.
+    Each is left out in turn. Z, Y and weights are their features, targets and weights; `loss` makes
+    scores of what is then predicted for them: the mean squared errors of the targets if it is None.
     """
 
     Z: np.ndarray
     Y: np.ndarray
     weights: np.ndarray
-    loss: Callable[[np.ndarray], np.ndarray]
+    loss: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def scores(self, predicted: np.ndarray) -> np.ndarray:
+        """One per target, or as many as `loss` makes."""
+        if self.loss is not None:
+            return self.loss(predicted)
+        return np.asarray(np.average((self.Y - predicted) ** 2, axis=0, weights=self.weights))
 
     def others(self, leverages: np.ndarray) -> np.ndarray:
         """1 - leverage of each row; of a row of weight 2, of one of its two copies."""
@@ -189,7 +195,7 @@ class RidgePath:
             system = self._form.at(alpha + self.jitter(alpha))
             fitted = rotated.T @ system.solve(self._form.rotated) + constant
             leverages = np.einsum("ij,ij->j", rotated, system.solve(rotated)) + free
-            score = held.loss(held.predicted(fitted, leverages))
+            score = held.scores(held.predicted(fitted, leverages))
             clear = held.others(leverages)[held.weights > 0].min() > _INTERPOLATES
             scores.append(score if clear else np.full_like(score, np.inf))
         return np.array(scores)
@@ -287,82 +293,6 @@ def leverages(
 def choose(alphas: Sequence[float], errors: np.ndarray, per_target: bool) -> np.ndarray:
     """The alpha (or the alphas, one per target) with the smallest error."""
     return _best(np.asarray(alphas, dtype=np.float64), errors, per_target)
-
-
-@dataclass
-class Factor:
-    """The Cholesky factor U of S (A + alpha I) S + jitter I, S = diag(scale).
-
-    condition is LAPACK's estimate in the 1-norm.
-    """
-
-    upper: np.ndarray
-    scale: np.ndarray
-    jitter: float
-    condition: float
-
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        """(A + alpha I + jitter S^-2)^-1 times `right`."""
-        solved, _ = lapack.dpotrs(self.upper, self.scale[:, None] * right, lower=0)
-        return np.asarray(self.scale[:, None] * solved)
-
-    def squares(self, rows: np.ndarray) -> np.ndarray:
-        """z^T (A + alpha I + jitter S^-2)^-1 z of each row z."""
-        half = solve_triangular(self.upper, (rows * self.scale).T, trans="T")
-        return np.asarray(np.square(half).sum(axis=0))
-
-    def most_added(self) -> float:
-        """The largest entry of jitter S^-2."""
-        return self.jitter / float(self.scale.min(initial=np.inf)) ** 2
-
-
-def factor(lower: np.ndarray, alpha: float, eps: float) -> Factor:
-    """Factor A + alpha I, with as much jitter as it takes.
-
-    The jitter is zero unless the matrix is singular to the precision `eps` of its entries. These
-    are sums of products, each rounded to eps times the lengths of two features, so that is judged,
-    and mended, with features scaled to equal lengths; those that are shorter than the rounding
-    errors of the longest stay short. The factor is written into the upper triangle of the
-    Fortran-ordered matrix `lower` itself.
-    """
-    diagonal = lower.diagonal() + alpha
-    shortest = eps * float(diagonal.max(initial=0.0)) or 1.0
-    scale = 1 / np.sqrt(np.maximum(diagonal, shortest))
-    diagonal *= scale**2
-    jitter = 0.0
-    while True:
-        norm = float((_mirror_scaled(lower, scale) + diagonal).max(initial=0.0))
-        if not np.isfinite(norm):
-            raise np.linalg.LinAlgError("the normal equations are not finite.")
-        np.fill_diagonal(lower, diagonal + jitter)
-        failed = factor_upper(lower)
-        reciprocal = 0.0 if failed else lapack.dpocon(lower, norm + jitter, uplo="U")[0]
-        if reciprocal > eps:
-            return Factor(lower, scale, jitter, 1 / reciprocal)
-        jitter = 10 * jitter or eps * (norm or 1.0)
-
-
-def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray, strip: int = 128) -> np.ndarray:
-    """Write the scaled lower triangle into the upper one, strip by strip, and leave the diagonal.
-
-    Returns the sums of absolute values of the columns of the scaled matrix, without the diagonal.
-    """
-    sums = np.zeros(len(matrix))
-    for start in range(0, len(matrix), strip):
-        stop = min(start + strip, len(matrix))
-        factors = scale[start:stop, None]
-        corner = matrix[start:stop, start:stop]
-        below = np.tril(corner, -1)
-        above = below.T * factors * scale[start:stop]
-        corner[:] = below + np.diag(corner.diagonal()) + above
-        across = matrix[stop:, start:stop].T * factors
-        across *= scale[stop:]
-        matrix[start:stop, stop:] = across
-        for part in (above, across):
-            np.abs(part, out=part)
-        sums[start:stop] += above.sum(axis=0) + above.sum(axis=1) + across.sum(axis=1)
-        sums[stop:] += across.sum(axis=0)
-    return sums
 
 
 def _solve_one(
