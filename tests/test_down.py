@@ -138,3 +138,14 @@ def test_a_rank_deficient_sample_leaves_columns_empty():
     matrix = Matrix.learn(np.ones((6, 20), dtype=np.float32), 3).matrix
     assert np.isfinite(matrix).all()
     np.testing.assert_allclose(np.sort(np.linalg.norm(matrix, axis=0)), [0, 0, 1], atol=1e-5)
+
+
+def test_the_principal_subspace_keeps_directions_that_single_precision_would_lose():
+    """Rows whose lengths fall by a million over the directions: eigenvalues by a million squared."""
+    rng = np.random.default_rng(0)
+    turns = [np.linalg.qr(rng.standard_normal((n, 40)))[0] for n in (80, 300)]
+    lengths = np.logspace(0, -6, 40)
+    rows = (turns[0] * lengths @ turns[1].T).astype(np.float32)
+    learned = Matrix.learn(rows, 30).matrix.astype(float)
+    left = rows - rows @ learned @ learned.T
+    assert np.linalg.norm(left) < 1.1 * np.linalg.norm(lengths[30:])

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import blas, eigh
 
 from craftmaps.loops.hadamard import hadamard_rows
 from craftmaps.loops.rows import for_each_block
@@ -16,6 +16,7 @@ from craftmaps.loops.sketch import fold_rows, sketch_dense
 from craftmaps.maps.hadamard_products import within
 
 _CHUNK = 1 << 19  # numbers of a matrix that are converted and multiplied at a time
+_COLUMNS = 1024  # of the sample of a learned projection that are held in float64
 _STACKS = 4
 
 
@@ -125,15 +126,22 @@ class Matrix:
         """The leading subspace of the rows of U, not centred, from their Gram matrix.
 
         There are a few rows per direction, so this costs no more than a randomized SVD with two
-        power iterations would, and it is exact.
+        power iterations would, and it is exact. Double precision keeps the directions of rows
+        that are nearly dependent, as those of few columns are.
         """
-        n_rows = U.shape[0]
-        values, vectors = eigh(
-            (U @ U.T).astype(np.float64), subset_by_index=[n_rows - n_out, n_rows - 1]
-        )
-        seen = values > values[-1] * n_rows * np.finfo(np.float32).eps
+        n_rows, n_in = U.shape
+        parts = [slice(start, start + _COLUMNS) for start in range(0, n_in, _COLUMNS)]
+        gram = np.zeros((n_rows, n_rows), order="F")
+        for part in parts:
+            block = U[:, part].T.astype(np.float64)
+            gram = blas.dsyrk(1.0, block.T, 1.0, gram, lower=1, overwrite_c=1)
+        values, vectors = eigh(gram, overwrite_a=True, subset_by_index=[n_rows - n_out, n_rows - 1])
+        seen = values > values[-1] * n_rows * np.finfo(np.float64).eps
         vectors = np.where(seen, vectors / np.sqrt(np.where(seen, values, 1.0)), 0.0)
-        return cls(U.T @ vectors.astype(np.float32), 1.0)
+        matrix = np.empty((n_in, n_out), dtype=np.float32)
+        for part in parts:
+            matrix[part] = U[:, part].T.astype(np.float64) @ vectors
+        return cls(matrix, 1.0)
 
     def apply(self, U: np.ndarray, out: np.ndarray) -> None:
         if self.matrix.dtype == U.dtype:

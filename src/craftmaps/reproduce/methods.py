@@ -7,7 +7,8 @@ from craftmaps.kernels import Gaussian, Kernel, Polynomial
 from craftmaps.maps import CraftMap, FourierFeatures, Nystroem, RandomMaclaurin, TensorSketch
 
 GAUSSIAN = ("FastFood", "RKS", "RFF", "QRFF", "NystroR", "NystroKmeans")  # not of the polynomial
-OURS = ("CRAFT v2", "CRAFT auto", "Nystroem k-means")  # as we would do it; they learn one-vs-rest
+# as we would do it; they learn one-vs-rest
+OURS = ("CRAFT v2", "CRAFT auto", "CRAFT principal", "Nystroem k-means")
 
 
 def feature_map(
@@ -58,6 +59,7 @@ def feature_map(
         "NystroKmeans": lambda: Nystroem(kernel, landmarks="kmeans", **same),
         "CRAFT v2": lambda: CraftMap(kernel, **same),
         "CRAFT auto": lambda: CraftMap("auto", **same),
+        "CRAFT principal": lambda: CraftMap(kernel, down="principal", **same),
         "Nystroem k-means": lambda: Nystroem(kernel, landmarks="kmeans", unit_norm=True, **same),
     }
     return maps[method]()
