@@ -141,7 +141,7 @@ def test_a_rank_deficient_sample_leaves_columns_empty():
 
 
 def test_the_principal_subspace_keeps_directions_that_single_precision_would_lose():
-    """Rows whose lengths fall by a million over the directions: eigenvalues by a million squared."""
+    """Lengths fall by a million over the directions, and eigenvalues by its square."""
     rng = np.random.default_rng(0)
     turns = [np.linalg.qr(rng.standard_normal((n, 40)))[0] for n in (80, 300)]
     lengths = np.logspace(0, -6, 40)
