@@ -347,13 +347,13 @@ def test_headlines_of_the_craft_table(tmp_path):
     first, second = (at_or_below(made, found, printed=row) for row in ("CM RFM", "CM TS"))
     assert first.text == (
         "CRAFT v2 is at or below the printed CM RFM in the mean in 2 of 3 cells (67%; the bar is "
-        "90%); 1 more are printed and not measured."
+        "90%); 1 more is printed and not measured."
     )
     assert (first.word, second.word) == ("missed", "missed")
     assert "CM TS in the mean in 2 of 3 cells" in second.text
     best = below_every_row(made, found)
-    assert "in 1 of 3 columns (the best, chosen by test error, is CRAFT auto 2 times" in best.text
-    assert best.text.endswith("; 1 more are printed and not measured.")
+    assert "in 1 of 3 columns (the best, chosen by test error, is CRAFT auto in 2" in best.text
+    assert best.text.endswith("; 1 more is printed and not measured.")
     assert best.word == "missed"
     empty = headlines([made], Results(tmp_path / "none"))
     assert [one.word for one in empty] == ["not run"] * 3

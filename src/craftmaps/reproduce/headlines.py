@@ -79,7 +79,7 @@ def below_every_row(spec: Spec, results: Results, quick: bool = False) -> Headli
         return Headline(
             "Whether our best row is below every printed one was not measured.", NOT_RUN
         )
-    names = ", ".join(f"{name} {best.count(name)} times" for name in dict.fromkeys(best))
+    names = ", ".join(f"{name} in {best.count(name)}" for name in dict.fromkeys(best))
     return Headline(
         f"The best of our own rows is below every printed row, Exact included, in {sum(won)} of "
         f"{len(won)} columns (the best, chosen by test error, is {names})"
@@ -170,7 +170,9 @@ def _panels(spec: Spec, quick: bool) -> list[Panel]:
 
 
 def _missing(count: int) -> str:
-    return f"; {count} more are printed and not measured" if count else ""
+    if not count:
+        return ""
+    return f"; {count} more {'is' if count == 1 else 'are'} printed and not measured"
 
 
 def _short(spec: Spec) -> str:
