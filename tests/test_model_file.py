@@ -114,6 +114,7 @@ CLASSIFIERS = {
     "folds": {"alpha": [0.1, 1.0], "alpha_per_target": True},
     "random-code": {"codes": "random", "n_bits": 6, "random_state": 0, "decoding": "hamming"},
     "own-code": {"codes": np.eye(3), "decoding": "pseudo-inverse"},
+    "discriminant": {"decoding": "discriminant"},
     "weights": {"class_weight": {"ape": 2.0}, "fit_intercept": False},
 }
 

@@ -228,8 +228,9 @@ def test_regressors_agree_on_a_test_set(name, run):
         {"codes": "random", "n_bits": 30, "decoding": "loss"},
         {"codes": "hadamard", "decoding": "pseudo-inverse"},
         {"codes": np.eye(10)[:, :9] * 3},
+        {"decoding": "discriminant"},
     ],
-    ids=["l2", "hamming", "loss", "pseudo-inverse", "own"],
+    ids=["l2", "hamming", "loss", "pseudo-inverse", "own", "discriminant"],
 )
 def test_codes(options, run):
     model = OnePassClassifier(TensorSketch(n_components=200, random_state=0), random_state=0)

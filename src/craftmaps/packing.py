@@ -37,7 +37,7 @@ _MODULES = {
         "maps.scaled": "ScaledMap",
         "learn.classifier": "OnePassClassifier",
         "learn.regressor": "OnePassRegressor _as_floats",
-        "learn.codes": "OneVsRest CodeMatrix",
+        "learn.codes": "OneVsRest CodeMatrix Discriminant",
         "learn.stream": "FeatureStream",
         "learn.calibration": "RowSample",
         "learn.normal_equations": "NormalEquations",

@@ -134,7 +134,7 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
         facts["training_rmse"] = float(np.sqrt(np.mean((predicted - seen.y) ** 2)))
     else:
         sample = stream_of(learner).sample
-        scores = learner._code.scores(left_out_predictions(learner))
+        scores = learner._decoded(left_out_predictions(learner))
         facts["training_error"] = float(np.mean(predicted != seen.y))
         facts["leave_one_out_error"] = float(np.mean(scores.argmax(axis=1) != sample.labels))
     if learner.scores_ is not None:

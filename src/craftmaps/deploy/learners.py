@@ -8,7 +8,7 @@ from onnx import TensorProto
 from craftmaps.deploy.graph import Graph
 from craftmaps.deploy.maps import features
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
-from craftmaps.learn.codes import CodeMatrix, OneVsRest
+from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest
 from craftmaps.learn.one_pass import solution_of
 
 
@@ -17,7 +17,8 @@ def outputs(g: Graph, x: str, fitted: Any) -> dict[str, str]:
     if isinstance(fitted, OnePassRegressor):
         return {"variable": _targets(g, x, fitted)}
     if isinstance(fitted, OnePassClassifier):
-        scores = _scores(g, _targets(g, x, fitted), fitted._code)
+        decoder = solution_of(fitted).discriminant or fitted._code
+        scores = _scores(g, _targets(g, x, fitted), decoder)
         winner = g.add("ArgMax", scores, axis=1, keepdims=0)
         label = g.add("Gather", labels_of(fitted.classes_), winner, axis=0)
         scaled = g.add("Mul", scores, float(fitted.temperature_))
@@ -43,10 +44,14 @@ def _targets(g: Graph, x: str, fitted: Any) -> str:
     return g.add("Add", product, solution.intercept.astype(np.float32))
 
 
-def _scores(g: Graph, predicted: str, code: OneVsRest | CodeMatrix) -> str:
+def _scores(g: Graph, predicted: str, code: OneVsRest | CodeMatrix | Discriminant) -> str:
     """A score per class; see `CodeMatrix.scores`."""
     if isinstance(code, OneVsRest):
         return predicted
+    if isinstance(code, Discriminant):
+        return g.add(
+            "Add", g.add("MatMul", predicted, g.floats(code.matrix)), g.floats(code.offset)
+        )
     matrix, share = code.matrix.astype(np.float64), 1 / code.n_bits
     if code.decoding == "l2":
         half = np.square(matrix).sum(axis=1) / 2

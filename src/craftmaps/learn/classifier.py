@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.calibration import log_loss, temperature
-from craftmaps.learn.codes import CodeMatrix, OneVsRest, code_for
+from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, OneVsRest, code_for
 from craftmaps.learn.one_pass import (
     FLOATS,
     SAMPLE_ROWS,
@@ -55,9 +55,10 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         make thousands of classes cheap.
     n_bits : int or None, default=None
         Bits of a "random" (None: 200) or "hadamard" code (None: as many as give orthogonal rows).
-    decoding : {"l2", "hamming", "loss", "pseudo-inverse"}, default="l2"
-        From predicted bits to classes, see `craftmaps.learn.codes.CodeMatrix`. One-vs-rest always
-        takes the largest.
+    decoding : {"l2", "hamming", "loss", "pseudo-inverse", "discriminant"}, default="l2"
+        From predicted bits to classes, see `craftmaps.learn.codes.CodeMatrix`. One-vs-rest takes
+        the largest, or with "discriminant" the class with the largest linear discriminant among
+        the predictions, which often has less error where classes are many.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
         Weights of classes. "balanced" needs `fit`, which sees all labels before it starts.
@@ -165,7 +166,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
     def temperature_(self) -> float:
         stream = stream_of(self)
         if stream.temperature is None:
-            scores = self._code.scores(left_out_predictions(self))
+            scores = self._decoded(left_out_predictions(self))
             stream.temperature = temperature(scores, stream.sample.labels, stream.sample.weights)
         return stream.temperature
 
@@ -249,7 +250,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         scores = np.concatenate(list(self._scores(X)))
         if len(self.classes_) > 2:
             return scores
-        if self.code_matrix_ is None:
+        if self.code_matrix_ is None and self.decoding != DISCRIMINANT:
             return scores[:, 1]
         return np.asarray(scores[:, 1] - scores[:, 0])
 
@@ -277,7 +278,12 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         save(self, path, resumable)
 
     def _scores(self, X: Any) -> Iterator[np.ndarray]:
-        return (self._code.scores(predicted) for predicted in predictions(self, X))
+        return (self._decoded(predicted) for predicted in predictions(self, X))
+
+    def _decoded(self, predicted: np.ndarray) -> np.ndarray:
+        """A score per class from predicted targets."""
+        decoder = solution_of(self).discriminant or self._code
+        return decoder.scores(predicted)
 
     def _shown(self) -> slice:
         """Of two classes one-vs-rest, the first column is the second with the other sign."""

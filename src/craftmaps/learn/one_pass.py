@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from craftmaps import model_file
 from craftmaps.learn import ridge
 from craftmaps.learn.checkpoint import Checkpoint, positioned
+from craftmaps.learn.codes import DISCRIMINANT
 from craftmaps.learn.memory import refuse_if_too_large
 from craftmaps.learn.penalty import penalty_of
 from craftmaps.learn.progress import Progress
@@ -229,6 +230,8 @@ def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:
     if isinstance(alpha, str) and total.weight <= stream.n_features and stream.sample.weights.any():
         options["left_out"] = _left_out(estimator, stream, problem)
     solution = ridge.solve(total, alpha, per_target=estimator.alpha_per_target, **options)
+    if getattr(estimator, "decoding", None) == DISCRIMINANT:
+        solution.discriminant = ridge.discriminant(total, solution)
     if errors is not None:
         solution.alphas, solution.scores = np.asarray(estimator.alpha, dtype=float), errors
     return problem.restore(solution)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgWarning, blas
 
 from craftmaps.learn.band import BandForm
+from craftmaps.learn.codes import Discriminant
 from craftmaps.learn.factor import factor
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.penalty import whitening
@@ -28,7 +29,8 @@ class Solution:
     jitter is the most that had to be added to an entry of the diagonal. condition is that of the
     matrix that was solved: the ratio of extreme eigenvalues when alpha was searched, otherwise
     LAPACK's estimate in the 1-norm, for features scaled to equal lengths. alphas and scores are the
-    search, if any, and left_out says that it was by rows left out.
+    search, if any, and left_out says that it was by rows left out. discriminant makes scores of
+    one-vs-rest predictions, if it was asked for.
     """
 
     coef: np.ndarray
@@ -39,6 +41,7 @@ class Solution:
     alphas: np.ndarray | None = None
     scores: np.ndarray | None = None
     left_out: bool = False
+    discriminant: Discriminant | None = None
 
 
 @dataclass
@@ -268,6 +271,24 @@ def squared_error(
     shift = equations.y_mean - equations.z_mean @ coef - intercept
     linear = np.einsum("ij,ij->j", coef, equations.gradient)
     return np.asarray(equations.y_square - 2 * linear + quadratic + equations.weight * shift**2)
+
+
+def discriminant(equations: NormalEquations, solution: Solution) -> Discriminant:
+    """That of one-vs-rest predictions, from the sums alone.
+
+    Targets are 1 on the rows of a class and -1 elsewhere, so the means of the targets tell the
+    shares of the classes, and column k of G is twice the sum of z - m over class k.
+    """
+    coef, weight = solution.coef, equations.weight
+    eps = float(np.finfo(equations.precision).eps)
+    share = (1 + equations.y_mean) / 2
+    return Discriminant.learn(
+        share,
+        equations.z_mean @ coef + solution.intercept,
+        equations.gradient.T @ coef / (2 * weight * np.maximum(share, eps))[:, None],
+        coef.T @ _symmetric_product(equations, coef) / weight,
+        eps,
+    )
 
 
 def leverages(

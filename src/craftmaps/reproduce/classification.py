@@ -13,7 +13,13 @@ from craftmaps.diagnose import recommend
 from craftmaps.kernels import Gaussian
 from craftmaps.learn import OnePassClassifier
 from craftmaps.maps import FourierFeatures
-from craftmaps.reproduce.methods import GAUSSIAN, OURS, feature_map, kernel_of
+from craftmaps.reproduce.methods import (
+    CRAFT_DISCRIMINANT,
+    GAUSSIAN,
+    OURS,
+    feature_map,
+    kernel_of,
+)
 from craftmaps.reproduce.rows import raw_rows, unit_rows
 from craftmaps.reproduce.spec import Run
 
@@ -60,6 +66,8 @@ def _model(run: Run, data: Dataset, size: int) -> Pipeline:
     n_columns = data.X_train.shape[1]
     chosen = feature_map(method, kernel, size, n_columns=n_columns, seed=seed)
     codes = {} if method in OURS else {"codes": "random", "n_bits": run["bits"]}
+    if method == CRAFT_DISCRIMINANT:
+        codes = {"decoding": "discriminant"}
     return make_pipeline("passthrough", OnePassClassifier(chosen, random_state=seed, **codes))
 
 
