@@ -31,27 +31,65 @@ def in_a_row(n_classes, n_rows, rng):
     return X, y
 
 
-@pytest.mark.parametrize("rows", [slice(0, 900), slice(0, 200)], ids=["many", "few"])
+def oracle_scores(predicted, labels, tested, fit_intercept=True):
+    """Scikit-learn's discriminants, centred over classes.
+
+    With an intercept predictions add up to a constant, so one of them says nothing.
+    """
+    shown = slice(-1 if fit_intercept else None)
+    oracle = LinearDiscriminantAnalysis(solver="lsqr").fit(predicted[:, shown], labels)
+    return centred(oracle.decision_function(tested[:, shown]))
+
+
+def centred(scores):
+    return scores - scores.mean(axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"fit_intercept": False}, {"alpha": "gcv"}, {"alpha": [1e-3, 1e-2], "n_folds": 3}],
     ids=["intercept", "no-intercept", "gcv", "folds"],
 )
-def test_is_that_of_the_predictions_for_the_training_rows(digits, rows, options):
-    """More rows than features are known by sums alone, fewer in the space that they span."""
+def test_is_that_of_the_predictions_for_the_training_rows(digits, options):
     X, y = digits
-    model = fitted(X[rows], y[rows], **options)
-    plain = fitted(X[rows], y[rows], **options | {"alpha": model.alpha_, "decoding": "l2"})
-    # with an intercept predictions add up to a constant, so one of them says nothing
-    shown = slice(None if options.get("fit_intercept") is False else -1)
-    oracle = LinearDiscriminantAnalysis(solver="lsqr").fit(
-        plain.decision_function(X[rows])[:, shown], y[rows]
-    )
-    expected = oracle.decision_function(plain.decision_function(X[TEST])[:, shown])
+    model = fitted(X[TRAIN], y[TRAIN], **options)
+    options = options | {"alpha": model.alpha_, "decoding": "l2"}
+    f = fitted(X[TRAIN], y[TRAIN], **options).decision_function(X)
+    expected = oracle_scores(f[TRAIN], y[TRAIN], f[TEST], options.get("fit_intercept", True))
     found = model.decision_function(X[TEST])
-    found, expected = (one - one.mean(axis=1, keepdims=True) for one in (found, expected))
-    assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+    assert np.abs(centred(found) - expected).max() < 1e-5 * np.abs(expected).max()
     np.testing.assert_array_equal(model.predict(X[TEST]), expected.argmax(axis=1))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_few_rows_are_left_out_one_by_one(digits, fit_intercept):
+    """With fewer rows than features, of which predictions with themselves show too little."""
+    X, y = digits
+    few, tested = np.arange(150), slice(900, 1000)
+    same = {"alpha": 1e-2, "fit_intercept": fit_intercept}
+    feature_map = FrozenEstimator(clone(FEATURE_MAP).fit(X))
+    plain = OnePassClassifier(feature_map, **same)
+    without = [
+        clone(plain).fit(X[few[few != i]], y[few[few != i]]).decision_function(X[[i]])[0]
+        for i in few
+    ]
+    f = plain.fit(X[few], y[few]).decision_function(X[tested])
+    expected = oracle_scores(np.array(without), y[few], f, fit_intercept)
+    model = OnePassClassifier(feature_map, decoding="discriminant", **same).fit(X[few], y[few])
+    found = centred(model.decision_function(X[tested]))
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+    own = oracle_scores(plain.decision_function(X[few]), y[few], f, fit_intercept)
+    assert np.abs(own - expected).max() > 0.1 * np.abs(expected).max()  # it does matter
+
+
+def test_where_all_rows_are_interpolated_the_largest_wins(digits):
+    """There is no spread within classes then, and nothing to learn from rows left out."""
+    X, y = digits
+    model, largest = (
+        fitted(X[:150], y[:150], alpha=1e-14, decoding=decoding)
+        for decoding in ("discriminant", "l2")
+    )
+    np.testing.assert_array_equal(model.predict(X[TEST]), largest.predict(X[TEST]))
 
 
 def test_unmasks_classes():

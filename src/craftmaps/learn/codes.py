@@ -78,6 +78,18 @@ class Discriminant:
         offset[~seen] = offset[seen].mean() + np.log(eps)
         return cls(matrix, offset)
 
+    @classmethod
+    def of_rows(
+        cls, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray
+    ) -> "Discriminant":
+        """From predictions for rows, their classes and weights."""
+        member = (labels[:, None] == np.arange(predicted.shape[1])) * weights[:, None]
+        total, eps = weights.sum(), float(np.finfo(predicted.dtype).eps)
+        share, mean = member.sum(axis=0) / total, weights @ predicted / total
+        centred = predicted - mean
+        deviations = member.T @ centred / (total * np.maximum(share, eps))[:, None]
+        return cls.learn(share, mean, deviations, (centred.T * weights) @ centred / total, eps)
+
     def scores(self, predicted: np.ndarray) -> np.ndarray:
         """Logarithms of the probabilities of Gaussian classes, up to a constant of the row."""
         matrix, offset = (a.astype(predicted.dtype) for a in (self.matrix, self.offset))

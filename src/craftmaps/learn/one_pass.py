@@ -13,8 +13,9 @@ from sklearn.utils.validation import validate_data
 from craftmaps import model_file
 from craftmaps.learn import ridge
 from craftmaps.learn.checkpoint import Checkpoint, positioned
-from craftmaps.learn.codes import DISCRIMINANT
+from craftmaps.learn.codes import DISCRIMINANT, Discriminant
 from craftmaps.learn.memory import refuse_if_too_large
+from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.penalty import penalty_of
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.stream import Encode, FeatureStream, Problem, fill_features
@@ -155,15 +156,15 @@ def left_out_predictions(estimator: Any) -> np.ndarray:
     solution, stream = solution_of(estimator), stream_of(estimator)
     penalty = penalty_of(stream.feature_map, stream.n_features)
     problem = stream.problem(estimator.fit_intercept, penalty is None)
-    held, total = _left_out(estimator, stream, problem), problem.total()
     fitted = stream.sample.Z @ solution.coef + solution.intercept
-    predicted = np.empty_like(held.Y)
-    alphas = np.broadcast_to(solution.alpha, fitted.shape[1:])
-    for alpha in np.unique(alphas):
-        h = ridge.leverages(
-            total, held.Z, alpha, fit_intercept=estimator.fit_intercept, penalty=penalty
-        )
-        predicted[:, alphas == alpha] = held.predicted(fitted, h)[:, alphas == alpha]
+    predicted, _ = ridge.left_out_predictions(
+        problem.total(),
+        _left_out(estimator, stream, problem),
+        fitted,
+        solution.alpha,
+        fit_intercept=estimator.fit_intercept,
+        penalty=penalty,
+    )
     return predicted
 
 
@@ -231,10 +232,37 @@ def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:
         options["left_out"] = _left_out(estimator, stream, problem)
     solution = ridge.solve(total, alpha, per_target=estimator.alpha_per_target, **options)
     if getattr(estimator, "decoding", None) == DISCRIMINANT:
-        solution.discriminant = ridge.discriminant(total, solution)
+        solution.discriminant = _discriminant(
+            stream, problem, total, solution, estimator.fit_intercept
+        )
     if errors is not None:
         solution.alphas, solution.scores = np.asarray(estimator.alpha, dtype=float), errors
     return problem.restore(solution)
+
+
+def _discriminant(
+    stream: FeatureStream,
+    problem: Problem,
+    total: NormalEquations,
+    solution: ridge.Solution,
+    fit_intercept: bool,
+) -> Discriminant:
+    """That of predictions for rows left out, where all rows are kept, else that of the sums.
+
+    Of few rows a model shows less spread within classes than new rows will have: it is close to
+    interpolating them.
+    """
+    if problem.space is not None:
+        labels, weights = stream.kept()
+        Y = stream.encode(labels).astype(np.float64)
+        held = ridge.LeftOut(problem.space.coordinates, Y, weights)
+        fitted = held.Z @ solution.coef + solution.intercept
+        predicted, clear = ridge.left_out_predictions(
+            total, held, fitted, solution.alpha, fit_intercept=fit_intercept
+        )
+        if clear:
+            return Discriminant.of_rows(predicted, labels, weights)
+    return ridge.discriminant(total, solution)
 
 
 def _left_out(estimator: Any, stream: FeatureStream, problem: Problem) -> ridge.LeftOut:

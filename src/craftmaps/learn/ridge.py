@@ -67,6 +67,10 @@ class LeftOut:
         """1 - leverage of each row; of a row of weight 2, of one of its two copies."""
         return np.asarray(1 - leverages * np.minimum(self.weights, 1))
 
+    def are_clear(self, leverages: np.ndarray) -> bool:
+        """Whether no row is interpolated, of which rounding hides what it would be without it."""
+        return bool(self.others(leverages)[self.weights > 0].min() > _INTERPOLATES)
+
     def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
         """Predictions without the row itself, from those with it."""
         others = np.maximum(self.others(leverages), 1e-12)
@@ -199,8 +203,7 @@ class RidgePath:
             fitted = rotated.T @ system.solve(self._form.rotated) + constant
             leverages = np.einsum("ij,ij->j", rotated, system.solve(rotated)) + free
             score = held.scores(held.predicted(fitted, leverages))
-            clear = held.others(leverages)[held.weights > 0].min() > _INTERPOLATES
-            scores.append(score if clear else np.full_like(score, np.inf))
+            scores.append(score if held.are_clear(leverages) else np.full_like(score, np.inf))
         return np.array(scores)
 
     def fit_at(self, alpha: float) -> tuple[np.ndarray, float]:
@@ -309,6 +312,28 @@ def leverages(
     rows, free = change.rows(Z - equations.z_mean if fit_intercept else Z.astype(np.float64))
     factored = factor(lower, alpha, float(np.finfo(equations.precision).eps))
     return np.asarray(factored.squares(rows) + free + fit_intercept / equations.weight)
+
+
+def left_out_predictions(
+    equations: NormalEquations,
+    held: LeftOut,
+    fitted: np.ndarray,
+    alpha: Any,
+    *,
+    fit_intercept: bool = True,
+    penalty: np.ndarray | None = None,
+) -> tuple[np.ndarray, bool]:
+    """Predictions for rows had each been left out, from those with them, and whether all are clear.
+
+    alpha is a number, or one per target.
+    """
+    predicted, clear = np.empty_like(held.Y), True
+    alphas = np.broadcast_to(alpha, fitted.shape[1:])
+    for value in np.unique(alphas):
+        h = leverages(equations, held.Z, value, fit_intercept=fit_intercept, penalty=penalty)
+        predicted[:, alphas == value] = held.predicted(fitted, h)[:, alphas == value]
+        clear = clear and held.are_clear(h)
+    return predicted, clear
 
 
 def choose(alphas: Sequence[float], errors: np.ndarray, per_target: bool) -> np.ndarray:

@@ -146,6 +146,10 @@ class FeatureStream:
         self._flush()
         return Problem(self.folds)
 
+    def kept(self) -> tuple[np.ndarray, np.ndarray]:
+        """What came as y, and the weights, of the rows in the buffer."""
+        return self._y[: self._filled], self._weights[: self._filled]
+
     def flush_if_full(self) -> None:
         """Add a full buffer to the sums now, if the next row would do so anyway."""
         needed = len(self._Z) >= self.n_features or any(fold.n_rows for fold in self.folds)
@@ -210,9 +214,8 @@ class FeatureStream:
     def _flush(self) -> None:
         if not self._filled:
             return
-        _add_to_folds(
-            self.folds, self._Z[: self._filled], *self._pending(), self._index[: self._filled]
-        )
+        Z, index = self._Z[: self._filled], self._index[: self._filled]
+        _add_to_folds(self.folds, Z, *self._pending(), index, overwrite=True)
         self._filled = 0
 
     def _pending(self) -> tuple[np.ndarray, np.ndarray | None]:
@@ -280,12 +283,13 @@ def _add_to_folds(
     Y: np.ndarray,
     weights: np.ndarray | None,
     index: np.ndarray,
+    overwrite: bool = False,
 ) -> None:
-    """Add rows to the folds of their places in the stream, using the memory of Z."""
+    """Add rows to the folds of their places in the stream; Z may be used as work space."""
     if not len(Z):
         return
     if len(folds) == 1:
-        folds[0].update(Z, Y, weights, overwrite=True)
+        folds[0].update(Z, Y, weights, overwrite=overwrite)
         return
     for number, fold in enumerate(folds):
         rows = index % len(folds) == number
