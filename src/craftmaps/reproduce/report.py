@@ -82,7 +82,15 @@ def _save(path: Path, content: bytes) -> None:
 
 def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[Block]:
     """All that is reported, first the summary."""
-    blocks: list[Block] = [Heading(1, TITLE)]
+    blocks = [Heading(1, TITLE), *opening(specs, results, quick), Text(_RULE), Text(_READING)]
+    for spec in specs:
+        blocks += section(spec, results, quick)
+    return blocks
+
+
+def opening(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[Block]:
+    """What a reader wants first: counts of verdicts, headlines, and a row for each table."""
+    blocks: list[Block] = []
     if quick:
         blocks.append(
             Text(
@@ -113,14 +121,11 @@ def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list
         + [Entry((str(row[f"claims {word}"] or ""),)) for word in _CLAIMS]
         for row in found
     ]
-    blocks += [
+    return [
+        *blocks,
         Heading(3, "Table by table"),
         Table(["cells", "measured", *WORDS, *(f"claims: {word}" for word in _CLAIMS)], rows),
     ]
-    blocks += [Text(_RULE), Text(_READING)]
-    for spec in specs:
-        blocks += section(spec, results, quick)
-    return blocks
 
 
 def summary(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[dict[str, Any]]:
