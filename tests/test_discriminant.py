@@ -167,3 +167,13 @@ def test_other_codes_are_refused(digits):
     X, y = digits
     with pytest.raises(ValueError, match="'discriminant' needs the mean of each class"):
         fitted(X[TRAIN], y[TRAIN], codes="random", n_bits=20)
+
+
+def test_a_rare_class_counts():
+    """One row in a hundred million, of sums that know seven digits."""
+    X = np.array([[0.0, 0.1], [0.1, 0.0], [1.0, 0.9], [5.0, 5.0]], dtype=np.float32)
+    model = OnePassClassifier(alpha=1e-3, decoding="discriminant")
+    model.fit(
+        np.repeat(X, 10, axis=0), np.repeat([0, 0, 1, 2], 10), np.repeat([1e7, 1e7, 1e7, 1], 10)
+    )
+    assert model.predict(X).tolist() == [0, 0, 1, 2]

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.calibration import log_loss, temperature
-from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, OneVsRest, code_for
+from craftmaps.learn.codes import CodeMatrix, OneVsRest, code_for
 from craftmaps.learn.one_pass import (
     FLOATS,
     SAMPLE_ROWS,
@@ -250,7 +250,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         scores = np.concatenate(list(self._scores(X)))
         if len(self.classes_) > 2:
             return scores
-        if self.code_matrix_ is None and self.decoding != DISCRIMINANT:
+        if self.code_matrix_ is None and solution_of(self).discriminant is None:
             return scores[:, 1]
         return np.asarray(scores[:, 1] - scores[:, 0])
 

@@ -10,6 +10,7 @@ _DECODINGS = ("l2", "hamming", "loss", "pseudo-inverse")
 _TRIES = 1000
 _FEW = 20  # bits up to which distinct codewords are drawn as distinct numbers
 _RANDOM_BITS = 200  # as the papers use
+_NO_SHARE = 1e-12  # of a class in all rows: what rounding leaves of none
 
 
 class OneVsRest:
@@ -48,7 +49,7 @@ class Discriminant:
         cls,
         share: np.ndarray,
         mean: np.ndarray,
-        deviations: np.ndarray,
+        sums: np.ndarray,
         covariance: np.ndarray,
         eps: float,
     ) -> "Discriminant":
@@ -57,25 +58,26 @@ class Discriminant:
         Parameters
         ----------
         share : ndarray of shape (n_classes,)
-            Of each class in all rows. A class that no row has had scores as the mean of the others
-            less log(1 / eps), so that it never wins.
+            Of each class in all rows. One that no row has had scores less than the mean of the
+            others, so that it never wins.
         mean : ndarray of shape (n_classes,)
             Of all predictions.
-        deviations : ndarray of shape (n_classes, n_classes)
-            Row k is the mean over the rows of class k, less `mean`.
+        sums : ndarray of shape (n_classes, n_classes)
+            Row k is the sum over the rows of class k, less `mean`, by the number of all rows.
         covariance : ndarray of shape (n_classes, n_classes)
             Of all predictions, about `mean`.
         eps : float
             Relative precision of the moments.
         """
+        seen = share > _NO_SHARE
+        deviations = sums / np.where(seen, share, 1.0)[:, None]
         values, vectors = np.linalg.eigh(covariance - (deviations.T * share) @ deviations)
         least = 10 * eps * np.trace(covariance) or 1.0  # what rounding tells from no spread
         matrix = vectors / np.maximum(values, least) @ (vectors.T @ deviations.T)
         distance = np.einsum("kj,jk->k", deviations, matrix) / 2
-        offset = np.log(np.maximum(share, eps)) - distance - mean @ matrix
-        seen = share > eps
+        offset = np.log(np.where(seen, share, 1.0)) - distance - mean @ matrix
         matrix[:, ~seen] = matrix[:, seen].mean(axis=1, keepdims=True)
-        offset[~seen] = offset[seen].mean() + np.log(eps)
+        offset[~seen] = offset[seen].mean() + np.log(_NO_SHARE)
         return cls(matrix, offset)
 
     @classmethod
@@ -87,8 +89,8 @@ class Discriminant:
         total, eps = weights.sum(), float(np.finfo(predicted.dtype).eps)
         share, mean = member.sum(axis=0) / total, weights @ predicted / total
         centred = predicted - mean
-        deviations = member.T @ centred / (total * np.maximum(share, eps))[:, None]
-        return cls.learn(share, mean, deviations, (centred.T * weights) @ centred / total, eps)
+        sums, squares = member.T @ centred, (centred.T * weights) @ centred
+        return cls.learn(share, mean, sums / total, squares / total, eps)
 
     def scores(self, predicted: np.ndarray) -> np.ndarray:
         """Logarithms of the probabilities of Gaussian classes, up to a constant of the row."""

@@ -283,14 +283,14 @@ def discriminant(equations: NormalEquations, solution: Solution) -> Discriminant
     shares of the classes, and column k of G is twice the sum of z - m over class k.
     """
     coef, weight = solution.coef, equations.weight
-    eps = float(np.finfo(equations.precision).eps)
     share = (1 + equations.y_mean) / 2
+    sums = equations.gradient.T @ coef / 2
     return Discriminant.learn(
         share,
         equations.z_mean @ coef + solution.intercept,
-        equations.gradient.T @ coef / (2 * weight * np.maximum(share, eps))[:, None],
+        sums / weight,
         coef.T @ _symmetric_product(equations, coef) / weight,
-        eps,
+        float(np.finfo(equations.precision).eps),
     )
 
 
