@@ -42,11 +42,10 @@ for decoding in ("hamming", "loss", "l2"):
         ).fit(X[train], y[train])
         errors.append(100 * (1 - model.score(X[test], y[test])))
     plt.plot(bits, errors, "o-", label=decoding)
-for decoding, style in (("l2", "--"), ("discriminant", ":")):
+for decoding, wins, style in (("l2", "the largest", "--"), ("discriminant", "discriminant", ":")):
     model = OnePassClassifier(feature_map, decoding=decoding).fit(X[train], y[train])
     error = 100 * (1 - model.score(X[test], y[test]))
-    label = "one-vs-rest, " + {"l2": "the largest"}.get(decoding, decoding)
-    plt.axhline(error, color="0.3", linestyle=style, label=label)
+    plt.axhline(error, color="0.3", linestyle=style, label=f"one-vs-rest, {wins}")
 plt.xticks(bits)
 plt.ylim(0, None)
 plt.xlabel("bits of the code")

@@ -17,8 +17,7 @@ def outputs(g: Graph, x: str, fitted: Any) -> dict[str, str]:
     if isinstance(fitted, OnePassRegressor):
         return {"variable": _targets(g, x, fitted)}
     if isinstance(fitted, OnePassClassifier):
-        decoder = solution_of(fitted).discriminant or fitted._code
-        scores = _scores(g, _targets(g, x, fitted), decoder)
+        scores = _scores(g, _targets(g, x, fitted), fitted._decoder)
         winner = g.add("ArgMax", scores, axis=1, keepdims=0)
         label = g.add("Gather", labels_of(fitted.classes_), winner, axis=0)
         scaled = g.add("Mul", scores, float(fitted.temperature_))
@@ -49,9 +48,8 @@ def _scores(g: Graph, predicted: str, code: OneVsRest | CodeMatrix | Discriminan
     if isinstance(code, OneVsRest):
         return predicted
     if isinstance(code, Discriminant):
-        return g.add(
-            "Add", g.add("MatMul", predicted, g.floats(code.matrix)), g.floats(code.offset)
-        )
+        product = g.add("MatMul", predicted, g.floats(code.matrix))
+        return g.add("Add", product, g.floats(code.offset))
     matrix, share = code.matrix.astype(np.float64), 1 / code.n_bits
     if code.decoding == "l2":
         half = np.square(matrix).sum(axis=1) / 2

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.calibration import log_loss, temperature
-from craftmaps.learn.codes import CodeMatrix, OneVsRest, code_for
+from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest, code_for
 from craftmaps.learn.one_pass import (
     FLOATS,
     SAMPLE_ROWS,
@@ -280,10 +280,13 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> Iterator[np.ndarray]:
         return (self._decoded(predicted) for predicted in predictions(self, X))
 
+    @property
+    def _decoder(self) -> OneVsRest | CodeMatrix | Discriminant:
+        """What makes scores of classes from predicted targets."""
+        return solution_of(self).discriminant or self._code
+
     def _decoded(self, predicted: np.ndarray) -> np.ndarray:
-        """A score per class from predicted targets."""
-        decoder = solution_of(self).discriminant or self._code
-        return decoder.scores(predicted)
+        return self._decoder.scores(predicted)
 
     def _shown(self) -> slice:
         """Of two classes one-vs-rest, the first column is the second with the other sign."""
