@@ -22,7 +22,11 @@ def problem(n=40, size=15):
     rng = np.random.default_rng(0)
     X = rows(n, 6)
     powers = fitted._sketched_powers(X @ X.T, size, rng)
-    return np.exp(rng.normal(size=len(powers))), powers, fitted._targets(rng.normal(size=(n, 2)))
+    return (
+        np.exp(rng.normal(size=len(powers))),
+        powers,
+        fitted.centred_targets(rng.normal(size=(n, 2))),
+    )
 
 
 def test_the_error_is_that_of_leaving_out_each_row():

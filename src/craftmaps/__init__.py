@@ -21,6 +21,7 @@ __all__ = [
     "Gaussian",
     "Laplacian",
     "Matern",
+    "MetricMap",
     "NormalEquations",
     "Nystroem",
     "OnePassClassifier",

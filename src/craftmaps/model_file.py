@@ -14,6 +14,7 @@ MODELS = (
     "Nystroem",
     "CompositionalMap",
     "ScaledMap",
+    "MetricMap",
     "OnePassClassifier",
     "OnePassRegressor",
 )

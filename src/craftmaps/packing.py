@@ -35,6 +35,7 @@ _MODULES = {
         "maps.nystroem": "Nystroem",
         "maps.compositional": "CompositionalMap",
         "maps.scaled": "ScaledMap",
+        "maps.metric": "MetricMap",
         "learn.classifier": "OnePassClassifier",
         "learn.regressor": "OnePassRegressor _as_floats",
         "learn.codes": "OneVsRest CodeMatrix Discriminant",

@@ -15,6 +15,7 @@ from craftmaps.maps import (
     CompositionalMap,
     CraftMap,
     FourierFeatures,
+    MetricMap,
     Nystroem,
     RandomMaclaurin,
     ScaledMap,
@@ -134,11 +135,23 @@ def _scaled(g: Graph, x: str, fitted: ScaledMap) -> str:
         scaled = g.add("Mul", scaled, fitted.factor_)
     if fitted.offset_ is not None:
         scaled = g.add("Add", scaled, fitted.offset_)
+    return _of_unit_rows(g, scaled, fitted)
+
+
+def _metric(g: Graph, x: str, fitted: MetricMap) -> str:
+    seen = g.cast(x, TensorProto.DOUBLE)
+    if fitted.root_ is not None:
+        seen = g.add("MatMul", seen, fitted.root_)
+    return _of_unit_rows(g, seen, fitted)
+
+
+def _of_unit_rows(g: Graph, x: str, fitted: ScaledMap | MetricMap) -> str:
+    """Features of rows divided by their lengths, if that is so asked for."""
     if fitted.unit_norm:
-        square = g.add("ReduceSum", g.add("Mul", scaled, scaled), np.array([1]), keepdims=1)
+        square = g.add("ReduceSum", g.add("Mul", x, x), np.array([1]), keepdims=1)
         length = g.add("Max", g.add("Sqrt", square), np.array(1e-300))  # rows of 0 stay so
-        scaled = g.add("Div", scaled, length)
-    return features(g, g.cast(scaled, TensorProto.FLOAT), fitted.feature_map_)
+        x = g.add("Div", x, length)
+    return features(g, g.cast(x, TensorProto.FLOAT), fitted.feature_map_)
 
 
 _WRITERS: dict[type, Any] = {
@@ -149,5 +162,6 @@ _WRITERS: dict[type, Any] = {
     Nystroem: _nystroem,
     CompositionalMap: _compositional,
     ScaledMap: _scaled,
+    MetricMap: _metric,
 }
 MAPS = tuple(_WRITERS)

@@ -44,7 +44,7 @@ def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -
             "as Polynomial(degree=3)."
         )
     rows = rng.permutation(X.shape[0])[:_ROWS]
-    Y = _targets(np.asarray(y)[rows])
+    Y = centred_targets(np.asarray(y)[rows])
     sample = X[rows].astype(np.float64)
     mean = float(row_norms(sample, squared=True).mean()) or 1.0
     gram = safe_sparse_dot(sample, sample.T, dense_output=True) / mean
@@ -77,7 +77,7 @@ def is_continuous(y: Any) -> bool:
     return bool((y != np.floor(y)).any()) or len(np.unique(y)) > _MANY
 
 
-def _targets(y: np.ndarray) -> np.ndarray:
+def centred_targets(y: np.ndarray) -> np.ndarray:
     """Centred columns of unit variance: the targets, or one column per class."""
     if y.ndim == 1 and not is_continuous(y):
         Y = (y[:, None] == np.unique(y)).astype(np.float64)

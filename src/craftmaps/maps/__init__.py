@@ -4,6 +4,7 @@ from craftmaps.maps.compositional import CompositionalMap
 from craftmaps.maps.craft import CraftMap
 from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.maclaurin import RandomMaclaurin
+from craftmaps.maps.metric import MetricMap
 from craftmaps.maps.nystroem import Nystroem
 from craftmaps.maps.scaled import ScaledMap
 from craftmaps.maps.tensor_sketch import TensorSketch
@@ -12,6 +13,7 @@ __all__ = [
     "CompositionalMap",
     "CraftMap",
     "FourierFeatures",
+    "MetricMap",
     "Nystroem",
     "RandomMaclaurin",
     "ScaledMap",

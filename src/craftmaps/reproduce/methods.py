@@ -4,12 +4,27 @@ from collections.abc import Callable
 from typing import Any
 
 from craftmaps.kernels import Gaussian, Kernel, Polynomial
-from craftmaps.maps import CraftMap, FourierFeatures, Nystroem, RandomMaclaurin, TensorSketch
+from craftmaps.maps import (
+    CraftMap,
+    FourierFeatures,
+    MetricMap,
+    Nystroem,
+    RandomMaclaurin,
+    TensorSketch,
+)
 
 GAUSSIAN = ("FastFood", "RKS", "RFF", "QRFF", "NystroR", "NystroKmeans")  # not of the polynomial
 CRAFT_DISCRIMINANT = "CRAFT discriminant"  # CRAFT v2, with another decoding in the learner
 # as we would do it; they learn one-vs-rest
-OURS = ("CRAFT v2", CRAFT_DISCRIMINANT, "CRAFT auto", "CRAFT principal", "Nystroem k-means")
+OURS = (
+    "CRAFT v2",
+    CRAFT_DISCRIMINANT,
+    "CRAFT auto",
+    "CRAFT principal",
+    "CRAFT metric",
+    "Nystroem k-means",
+    "Nystroem metric",
+)
 
 
 def feature_map(
@@ -49,6 +64,10 @@ def feature_map(
     if method == "CRFM":
         up = RandomMaclaurin(kernel, projection="rademacher", degrees="geometric")
         return CraftMap(kernel, n_up=n_up, up=up, down="gaussian", **same)
+
+    def kmeans() -> Nystroem:
+        return Nystroem(kernel, landmarks="kmeans", unit_norm=True, **same)
+
     maps: dict[str, Callable[[], Any]] = {
         "FastFood": lambda: FourierFeatures(kernel, sampling="fastfood", **same),
         "RKS": lambda: FourierFeatures(kernel, sampling="iid", **same),
@@ -62,7 +81,9 @@ def feature_map(
         CRAFT_DISCRIMINANT: lambda: CraftMap(kernel, **same),
         "CRAFT auto": lambda: CraftMap("auto", **same),
         "CRAFT principal": lambda: CraftMap(kernel, down="principal", **same),
-        "Nystroem k-means": lambda: Nystroem(kernel, landmarks="kmeans", unit_norm=True, **same),
+        "CRAFT metric": lambda: MetricMap(CraftMap(kernel, **same)),
+        "Nystroem k-means": kmeans,
+        "Nystroem metric": lambda: MetricMap(kmeans()),
     }
     return maps[method]()
 
