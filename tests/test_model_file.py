@@ -22,6 +22,7 @@ from craftmaps import (
     FourierFeatures,
     Gaussian,
     Matern,
+    MetricMap,
     NormalEquations,
     Nystroem,
     OnePassClassifier,
@@ -82,6 +83,12 @@ def test_every_map_comes_back(case, again):
 @pytest.mark.parametrize("name", MORE_MAPS)
 def test_more_maps_come_back(name, again):
     assert_same_features(MORE_MAPS[name].fit(X), again)
+
+
+@pytest.mark.parametrize("power", [0, 0.25])
+def test_a_learnt_metric_comes_back(power, again):
+    feature_map = MetricMap(CraftMap(n_components=20, random_state=0), power=power)
+    assert_same_features(feature_map.fit(X, LABELS), again)
 
 
 def assert_same_features(feature_map, again):

@@ -21,6 +21,7 @@ from craftmaps import (
     Gaussian,
     Laplacian,
     Matern,
+    MetricMap,
     Nystroem,
     OnePassClassifier,
     OnePassRegressor,
@@ -137,6 +138,14 @@ def test_every_map(case, run):
 @pytest.mark.parametrize("name", MAPS)
 def test_more_maps(name, run):
     feature_map = MAPS[name].fit(X)
+    assert_close(run(feature_map, X)[0], feature_map.transform(X.astype(np.float64)))
+
+
+@pytest.mark.parametrize("power", [0, 0.25])
+def test_a_learnt_metric(power, run):
+    inner = CraftMap(Polynomial(3), 50, random_state=0)
+    feature_map = MetricMap(inner, power=power).fit(X, X[:, 0] * X[:, 1])
+    assert (feature_map.root_ is None) == (power == 0)
     assert_close(run(feature_map, X)[0], feature_map.transform(X.astype(np.float64)))
 
 

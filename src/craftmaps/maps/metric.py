@@ -103,8 +103,8 @@ class MetricMap(FeatureMap):
         powers = self._powers()
         if y is None and powers != (0.0,):
             raise ValueError(
-                "MetricMap learns from targets: call fit(X, y), or set power=0 to leave rows as "
-                "they are."
+                "MetricMap requires y to be passed, but the target y is None: call fit(X, y), or "
+                "set power=0 to leave rows as they are."
             )
         if X.shape[1] > _MOST_COLUMNS:
             raise ValueError(
@@ -207,7 +207,6 @@ def _roots(
         signs = rng.choice([-1.0, 1.0], size=(Y.shape[1], _MOST_TARGETS))
 
     def gradients(root: np.ndarray | None) -> np.ndarray:
-        """sum_x sum_c grad f_c(x) grad f_c(x)^T, up to a factor."""
         Z, Z_left = (X, X_left) if root is None else (X @ root, X_left @ root)
         gamma = float(Gaussian("median").resolved(Z).gamma)
         error = np.inf
@@ -216,11 +215,7 @@ def _roots(
             missed, solved = _best_ridge(gram, Y, kernel(Z_left, Z), Y_left)
             if missed < error:
                 error, coef, K = missed, solved, gram
-        found = np.zeros((X.shape[1], X.shape[1]))
-        for column in (coef if signs is None else coef @ signs).T:
-            weights = K * column
-            slopes = weights.sum(axis=1)[:, None] * Z - weights @ Z
-            found += slopes.T @ slopes
+        found = gradient_products(Z, K, coef if signs is None else coef @ signs)
         return found if root is None else root @ found @ root
 
     first = gradients(None)
@@ -230,6 +225,20 @@ def _roots(
         for _ in range(_STEPS - 1):
             root = None if root is None else _root(gradients(root), power, X)
         found.append((0.0 if root is None else power, root))
+    return found
+
+
+def gradient_products(X: np.ndarray, K: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """sum_x sum_c grad f_c(x) grad f_c(x)^T over rows x of X, divided by (2 gamma)^2.
+
+    f_c(x) = sum_j coef_jc k(x, x_j) for a Gaussian kernel with the Gram matrix K has the gradient
+    -2 gamma sum_j coef_jc k(x, x_j) (x - x_j).
+    """
+    found = np.zeros((X.shape[1], X.shape[1]))
+    for column in coef.T:
+        weights = K * column
+        slopes = weights.sum(axis=1)[:, None] * X - weights @ X
+        found += slopes.T @ slopes
     return found
 
 

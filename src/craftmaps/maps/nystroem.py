@@ -18,6 +18,7 @@ from craftmaps.maps.base import FeatureMap
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _MANY = 4096  # landmarks beyond which eigenvectors are dear
+_BLOCK = 1024  # rows of K_LL that are copied at a time
 _CLEAR = 64  # times the last bit: a squared pivot below that may be rounding
 
 
@@ -144,7 +145,7 @@ class Nystroem(FeatureMap):
             exact = self.landmarks_.astype(np.float64)
             kernel.against(exact, exact.dtype)(exact, gram)
         self._n_features_out = self.landmarks_.shape[0]
-        gram = (gram + gram.T) / 2
+        _make_symmetric(gram)
         if self.whiten:
             self._find_whitening(gram, X.dtype)
             return
@@ -158,13 +159,16 @@ class Nystroem(FeatureMap):
     def _find_whitening(self, gram: np.ndarray, dtype: np.dtype) -> None:
         """K_LL^(-1/2) up to a rotation, in the precision of the rows given to `fit`."""
         if len(gram) > _MANY:
-            self._values, whitening = _by_pivots(gram)
-        else:
-            self._values, vectors = _by_eigenvalue(gram)
-            with np.errstate(divide="ignore", invalid="ignore"):  # beyond the rank
-                whitening = vectors / np.sqrt(self._values)
+            self._values, inverse, order = _by_pivots(gram)
+            self.rank_ = self._rank(dtype)
+            self._whitening = np.zeros((len(gram), self.rank_), dtype=dtype)
+            for i, place in enumerate(order[: self.rank_]):
+                self._whitening[place, i:] = inverse[i, i : self.rank_]
+            return
+        self._values, vectors = _by_eigenvalue(gram)
         self.rank_ = self._rank(dtype)
-        self._whitening = whitening[:, : self.rank_].astype(dtype)
+        known = slice(self.rank_)
+        self._whitening = (vectors[:, known] / np.sqrt(self._values[known])).astype(dtype)
 
     def _rank(self, dtype: np.dtype) -> int:
         """How many eigenvalues or pivots of K_LL stand out of the rounding errors of k(x, L)."""
@@ -275,19 +279,28 @@ def _by_eigenvalue(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values[::-1], (vectors * np.sign(largest))[:, ::-1]
 
 
-def _by_pivots(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Squared pivots, the largest first, and P U^-1 of the Cholesky factor U' U = P' K_LL P.
+def _by_pivots(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squared pivots, the largest first, U^-1 of the Cholesky factor U' U = P' K_LL P, and P.
 
     The first columns of U^-1 are those of the first pivots alone, so that, as with eigenvectors,
-    the last ones can be left out.
+    the last ones can be left out. All is done in the memory of `gram`, which for many landmarks
+    is most of what there is; below the diagonal U^-1 is not 0 but what was there before.
     """
     factor, order, rank, _ = lapack.dpstrf(gram.T, tol=-1.0, lower=0, overwrite_a=1)
     values = factor.diagonal()[:rank] ** 2
-    whitening = np.zeros((len(gram), rank))
-    if rank:  # not of rows that the kernel maps to 0
-        inverse, _ = lapack.dtrtri(factor[:rank, :rank], lower=0, overwrite_c=1)
-        whitening[order[:rank] - 1] = np.triu(inverse)
-    return values, whitening
+    factor[rank:, rank:] = 0  # what pivots left over; any triangle with a diagonal will do
+    factor[range(rank, len(gram)), range(rank, len(gram))] = 1
+    inverse, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1)
+    return values, inverse, order[:rank] - 1
+
+
+def _make_symmetric(gram: np.ndarray) -> None:
+    """Replace a square matrix by the mean of it and its transpose, by blocks."""
+    for start in range(0, len(gram), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        mean = (gram[rows, start:] + gram[start:, rows].T) / 2
+        gram[rows, start:] = mean
+        gram[start:, rows] = mean.T
 
 
 def _smallest(n_landmarks: int, dtype: np.dtype) -> float:

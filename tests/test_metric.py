@@ -1,0 +1,184 @@
+"""MetricMap: what matters to the targets is found and used, where there is something to find."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import approx_fprime
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cases import rows
+from craftmaps import (
+    CraftMap,
+    FourierFeatures,
+    Gaussian,
+    MetricMap,
+    Nystroem,
+    OnePassClassifier,
+    OnePassRegressor,
+    Polynomial,
+    ScaledMap,
+)
+from craftmaps.maps.metric import gradient_products
+
+INNER = CraftMap(Polynomial(3), 64, random_state=0)
+
+
+def along(direction, n=600, seed=0):
+    """Rows, and targets that change along one direction only."""
+    X = np.random.default_rng(seed).normal(size=(n, len(direction)))
+    return X, np.sin(2 * X @ direction)
+
+
+class Resizable(MetricMap):
+    """The checks of scikit-learn want to make it small."""
+
+    @property
+    def n_components(self):
+        return self.feature_map.n_components
+
+    @n_components.setter
+    def n_components(self, n_components):
+        self.feature_map.set_params(n_components=n_components)
+
+
+@parametrize_with_checks([Resizable(CraftMap(n_components=16, random_state=0))])
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+def test_products_of_gradients():
+    """Against differences, for two predictors; without the weights' sum they are wrong."""
+    rng = np.random.default_rng(0)
+    X, coef, kernel = rng.normal(size=(30, 4)), rng.normal(size=(30, 2)), Gaussian(0.3)
+    expected = np.zeros((4, 4))
+    for column in coef.T:
+        slopes = [approx_fprime(x, lambda x, c=column: (kernel(x[None], X) @ c).item()) for x in X]
+        expected += np.transpose(slopes) @ slopes
+    K = kernel(X)
+    np.testing.assert_allclose((2 * 0.3) ** 2 * gradient_products(X, K, coef), expected, rtol=1e-5)
+    wrong = sum(((K * c) @ X).T @ ((K * c) @ X) for c in coef.T)
+    assert np.abs((2 * 0.3) ** 2 * wrong - expected).max() > 0.1 * expected.max()
+
+
+@pytest.mark.parametrize("power", [0.25, "auto"])
+def test_the_direction_that_matters_is_stretched(power):
+    """Not a column but a sum of columns; targets in disorder have none."""
+    direction = np.array([3.0, -4.0, 0, 0, 0, 0, 0, 0]) / 5
+    X, y = along(direction)
+    found = MetricMap(FourierFeatures(Gaussian("median"), 64, random_state=0), power=power)
+    root = found.fit(X, y).root_
+    np.testing.assert_allclose(root, root.T)
+    values, vectors = np.linalg.eigh(root)
+    assert abs(vectors[:, -1] @ direction) > 0.99
+    assert values[-1] > 1.5 * values[-2]
+    np.testing.assert_allclose(np.linalg.norm(X @ root), np.linalg.norm(X), rtol=0.05)
+    shuffled = np.random.default_rng(1).permutation(y)
+    lost = clone(found).set_params(power=0.25).fit(X, shuffled).root_
+    values, vectors = np.linalg.eigh(lost)
+    assert values[-1] < 1.5 * values[-2]
+
+
+def test_predictions_are_better_than_without():
+    """Whether two of twelve columns have the same sign, by kinds of maps and of targets."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1800, 12))
+    product = X[:, 0] * X[:, 1]
+    train, test = slice(1000), slice(1000, None)
+    same = product > 0
+    for inner in (INNER, Nystroem(Polynomial(3), 64, random_state=0)):
+        plain, seen = (
+            OnePassClassifier(one).fit(X[train], same[train]).score(X[test], same[test])
+            for one in (ScaledMap(inner), MetricMap(inner))
+        )
+        assert seen > plain + 0.1
+    both = np.column_stack([product, -product])
+    plain, seen = (
+        OnePassRegressor(one).fit(X[train], both[train]).score(X[test], both[test])
+        for one in (INNER, MetricMap(INNER, unit_norm=False))
+    )
+    assert seen > plain + 0.1
+
+
+def test_labels_of_many_classes():
+    """More classes than gradients that are taken one by one."""
+    direction = np.array([1.0, 0, 0, 0, 0, 0])
+    X, _ = along(direction, n=900)
+    y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0, 1, 41)[1:-1])).astype(str)
+    assert len(np.unique(y)) == 40
+    found = MetricMap(INNER, power=0.25).fit(X, y)
+    assert abs(np.linalg.eigh(found.root_)[1][0, -1]) > 0.99
+
+
+@pytest.mark.parametrize("case", ["power", "targets", "rows"])
+def test_rows_stay_as_they_are(case):
+    """Where that is asked for, targets are all the same, or rows are few."""
+    X, y = along(np.array([1.0, 0, 0]), n=20 if case == "rows" else 100)
+    if case == "targets":
+        y = np.full(100, 3.0)
+    found = MetricMap(INNER, power=0 if case == "power" else "auto").fit(X, y)
+    assert found.power_ == 0
+    assert found.root_ is None
+    expected = ScaledMap(INNER).fit(X).transform(X)
+    np.testing.assert_allclose(found.transform(X), expected, rtol=1e-12)
+
+
+def test_a_choice_that_pays():
+    """A steep column that is easy hides one that is not: a metric would harm, and is not taken."""
+    X, y = along(np.array([1.0, 0, 0, 0, 0, 0, 0, 0]))
+    inner = FourierFeatures(Gaussian("median"), 64, random_state=0)
+    assert MetricMap(inner, unit_norm=False).fit(X, y).power_ == 0.25
+    X = np.random.default_rng(0).uniform(-1, 1, size=(1500, 2))
+    y = 50 * X[:, 0] + np.sin(8 * X[:, 1])
+    inner = FourierFeatures(Gaussian(2.0), 128, random_state=0)
+    harmed, chosen = (
+        OnePassRegressor(MetricMap(inner, power=power, unit_norm=False)).fit(X[:900], y[:900])
+        for power in (0.25, "auto")
+    )
+    assert chosen.feature_map_.power_ == 0
+    errors = [np.mean((one.predict(X[900:]) - y[900:]) ** 2) for one in (harmed, chosen)]
+    assert errors[0] > 10 * errors[1]
+
+
+def test_sparse_and_single_rows():
+    X, y = along(np.array([0.6, 0.8, 0, 0, 0]), n=200)
+    X[np.abs(X) < 0.5] = 0
+    dense = MetricMap(INNER).fit(X, y)
+    Z = dense.transform(X)
+    for make in (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix):
+        np.testing.assert_allclose(dense.transform(make(X)), Z, rtol=1e-9, atol=1e-12)
+        from_sparse = MetricMap(INNER).fit(make(X), y)
+        np.testing.assert_allclose(from_sparse.transform(X), Z, rtol=1e-6, atol=1e-9)
+    single = dense.transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, Z, atol=1e-4 * np.abs(Z).max())
+    into = np.empty((200, 64))
+    np.testing.assert_array_equal(dense.transform_into(X, into), Z)
+
+
+def test_the_seed_decides():
+    X, y = along(np.array([1.0, 0, 0, 0]), n=200)
+    first, second = (MetricMap(INNER).fit(X, y).transform(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    other = MetricMap(clone(INNER).set_params(random_state=1)).fit(X, y).transform(X)
+    assert not np.array_equal(first, other)
+
+
+def test_a_stream_learns_the_metric_from_its_first_block():
+    X, y = along(np.array([1.0, 0, 0, 0]), n=400)
+    model = OnePassClassifier(MetricMap(INNER))
+    for start in range(0, 400, 100):
+        block = slice(start, start + 100)
+        model.partial_fit(X[block], y[block] > 0, classes=[False, True])
+    assert model.score(X, y > 0) > 0.8
+
+
+def test_complaints():
+    X, y = rows(50), np.arange(50.0)
+    with pytest.raises(ValueError, match=r"requires y to be passed, .* call fit\(X, y\)"):
+        MetricMap(INNER).fit(X)
+    for power in (-0.1, 1.5, np.nan, True, "much", None):
+        with pytest.raises(ValueError, match="power must be 'auto' or a number from 0 to 1"):
+            MetricMap(INNER, power=power).fit(X, y)
+    with pytest.raises(ValueError, match="at most 4,096 columns, got 5,000; reduce them first"):
+        MetricMap(INNER).fit(sparse.random_array((40, 5000), density=0.01, format="csr"), y[:40])
