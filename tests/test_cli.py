@@ -134,6 +134,17 @@ def test_alpha_is_judged_by_sums_or_by_few_rows(folder, components, score):
     assert (score in facts) == (score is not None)
 
 
+def test_a_learnt_metric(folder):
+    """Wine's columns have very different units: they are scaled first, then weighed."""
+    same = ("--target", "class", "--scale", "standard", "--components", 32)
+    facts = here("fit", folder / "train.csv", *same, "--metric", "-o", folder / "seen.craft")
+    assert "MetricMap" in facts["map"]
+    learner = craftmaps.load(folder / "seen.craft")
+    assert learner.feature_map_.estimator.feature_map_.root_.shape == (13, 13)
+    facts = here("evaluate", folder / "seen.craft", folder / "test.csv", "--target", "class")
+    assert facts["error"] < 0.1
+
+
 def test_a_search_on_npz_learns_a_regression(folder):
     out, _ = run("craftmaps fit numbers.npz --target y --auto --components 64 -o r.craft", folder)
     assert "regression" in out
@@ -148,6 +159,7 @@ def test_a_search_on_npz_learns_a_regression(folder):
         ("fit train.csv --target colour -o m.craft", "no column 'colour'"),
         ("fit train.csv -o m.craft", "--target COLUMN"),
         ("fit train.csv --target class --budget 60s -o m.craft", "--auto"),
+        ("fit train.csv --target class --auto --metric -o m.craft", "leave --auto or --metric out"),
         ("predict train.csv test.csv -o p.csv", "train.csv"),
         ("predict model.craft test.csv -o p.xls", ".parquet or .csv"),
         ("fit train.csv --target class -o nowhere/m.craft", "nowhere"),

@@ -12,6 +12,7 @@ from craftmaps import (
     Gaussian,
     Laplacian,
     Matern,
+    MetricMap,
     Nystroem,
     Polynomial,
     RandomMaclaurin,
@@ -74,8 +75,10 @@ def named_map(kernel: Any, name: str | None, n_components: int, seen: Survey, se
     return _MAPS[name](kernel, few, random_state=seed)
 
 
-def scaled(feature_map: Any, scale: str | None, unit_norm: bool | None, X: Any) -> ScaledMap:
-    """The map of rows scaled as asked for, or as its kernel needs them.
+def scaled(
+    feature_map: Any, scale: str | None, unit_norm: bool | None, X: Any, *, metric: bool = False
+) -> ScaledMap:
+    """The map of rows scaled as asked for, or as its kernel needs them, and then by a metric.
 
     A polynomial of an inner product wants rows of length 1; a function of a distance wants columns
     of equal weight.
@@ -85,6 +88,8 @@ def scaled(feature_map: Any, scale: str | None, unit_norm: bool | None, X: Any) 
         sparse = hasattr(X, "tocsr")
         scale = "none" if dot_product else "deviation" if sparse else "standard"
     norm = dot_product if unit_norm is None else unit_norm
+    if metric:
+        feature_map = MetricMap(feature_map, unit_norm=norm)
     return ScaledMap(feature_map, columns=scale, unit_norm=norm)
 
 
