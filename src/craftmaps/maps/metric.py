@@ -260,7 +260,7 @@ def _best_ridge(
     for alpha in _ALPHAS * (np.mean(A[diagonal]) or 1.0):
         shifted = A.copy()
         shifted[diagonal] += alpha
-        factor, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1)
+        factor, failed = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             coef, _ = lapack.dpotrs(factor, B, lower=1)
             error = float(np.mean((C @ coef - Y_left) ** 2))
