@@ -1,6 +1,7 @@
 """Nyström maps: the formula, landmark algorithms against oracles, rank, memory, bad input."""
 
 import os
+import tracemalloc
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -126,6 +127,20 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
     assert (Z[:, 39] == 0).all()
     expected = Nystroem(Gaussian(3.0), landmarks=X[:39]).fit_transform(X)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, **close)
+
+
+def test_many_landmarks_take_little_memory(monkeypatch):
+    """K_LL in float64 and its whitening in float32, and no third matrix of their size."""
+    monkeypatch.setattr(nystroem, "_MANY", 5)
+    monkeypatch.setattr(nystroem, "_BLOCK", 64)
+    X = np.random.default_rng(0).normal(size=(800, 20)).astype(np.float32)
+    feature_map = Nystroem(Gaussian("median"), landmarks=X).fit(X)
+    tracemalloc.start()
+    feature_map.fit(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert feature_map.rank_ == 800
+    assert 1.5 < peak / (8 * 800**2) < 1.8
 
 
 @pytest.mark.parametrize("many", [nystroem._MANY, 5])
