@@ -79,3 +79,17 @@ def test_classifiers_agree_with_the_least_python():
     ]
     least = PROJECT["requires-python"].removeprefix(">=")
     assert min(versions, key=lambda v: int(v.split(".")[1])) == least
+
+
+def test_modules_are_there_without_an_import_of_their_own():
+    """As the README writes them, in a program that has imported nothing but the package."""
+    code = (
+        "import craftmaps, sys\n"
+        "assert 'craftmaps.scale.blocks' not in sys.modules\n"
+        "assert callable(craftmaps.scale.blocks.read)\n"
+        "assert {'blocks', 'dask', 'spark'} <= set(dir(craftmaps.scale))\n"
+        "try:\n    craftmaps.scale.abacus\n"
+        "except AttributeError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "module 'craftmaps.scale' has no attribute 'abacus'", done.stderr

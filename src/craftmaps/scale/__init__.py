@@ -1,1 +1,17 @@
 """The same learner on more data than memory, and on more than one machine."""
+
+from importlib import import_module
+from typing import Any
+
+_ROOMS = ("blocks", "dask", "spark")
+
+
+def __getattr__(name: str) -> Any:
+    """Modules when they are first used: each needs other packages."""
+    if name in _ROOMS:
+        return import_module(f"craftmaps.scale.{name}")
+    raise AttributeError(f"module 'craftmaps.scale' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_ROOMS]
