@@ -164,6 +164,15 @@ def test_the_seed_decides():
     assert not np.array_equal(first, other)
 
 
+def test_labels_of_any_kind():
+    X, y = along(np.array([1.0, 0, 0, 0]), n=200)
+    expected = MetricMap(INNER).fit(X, y > 0).root_
+    for labels in (np.where(y > 0, "up", "down"), (y > 0).astype(int).tolist()):
+        np.testing.assert_allclose(MetricMap(INNER).fit(X, labels).root_, expected)
+        named = np.array(labels, dtype=object)
+        np.testing.assert_allclose(MetricMap(INNER).fit(X, named).root_, expected)
+
+
 def test_a_stream_learns_the_metric_from_its_first_block():
     X, y = along(np.array([1.0, 0, 0, 0]), n=400)
     model = OnePassClassifier(MetricMap(INNER))
@@ -180,5 +189,9 @@ def test_complaints():
     for power in (-0.1, 1.5, np.nan, True, "much", None):
         with pytest.raises(ValueError, match="power must be 'auto' or a number from 0 to 1"):
             MetricMap(INNER, power=power).fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        MetricMap(INNER).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="y contains NaN"):
+        MetricMap(INNER).fit(X, np.where(y == 3, np.nan, y))
     with pytest.raises(ValueError, match="at most 4,096 columns, got 5,000; reduce them first"):
         MetricMap(INNER).fit(sparse.random_array((40, 5000), density=0.01, format="csr"), y[:40])

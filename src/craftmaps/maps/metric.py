@@ -7,7 +7,9 @@ from scipy import sparse
 from scipy.linalg import eigh, lapack
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
+from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length
 
 from craftmaps.kernels import Gaussian
 from craftmaps.kernels.fitted import centred_targets
@@ -111,10 +113,13 @@ class MetricMap(FeatureMap):
                 f"MetricMap learns a matrix of columns by columns, for at most {_MOST_COLUMNS:,} "
                 f"columns, got {X.shape[1]:,}; reduce them first, for example by TruncatedSVD."
             )
+        if y is not None:
+            y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+            check_consistent_length(X, y)
         self.power_ = 0.0
         self.root_: np.ndarray | None = None
         if powers != (0.0,) and X.shape[0] >= _LEAST_ROWS:
-            self._choose(powers, X, np.asarray(y), rng)
+            self._choose(powers, X, y, rng)
         self.feature_map_ = clone(self.feature_map).fit(self._seen(X, self.root_), y)
         self._n_features_out = int(self.feature_map_._n_features_out)
 
