@@ -17,6 +17,7 @@ from craftmaps import (
     OnePassClassifier,
     OnePassRegressor,
     Polynomial,
+    RandomMaclaurin,
     ScaledMap,
 )
 from craftmaps.maps.metric import gradient_products
@@ -171,6 +172,18 @@ def test_labels_of_any_kind():
         np.testing.assert_allclose(MetricMap(INNER).fit(X, labels).root_, expected)
         named = np.array(labels, dtype=object)
         np.testing.assert_allclose(MetricMap(INNER).fit(X, named).root_, expected)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        RandomMaclaurin(Polynomial(3), 2000, h01=True, random_state=0),
+        CraftMap(Polynomial(3), 2000, h01="append", random_state=0),
+    ],
+)
+def test_a_trial_has_room_for_columns_that_stay_exact(inner):
+    X, y = along(np.eye(1100)[0], n=60)
+    assert MetricMap(inner).fit(X, y).transform(X).shape == (60, 2000)
 
 
 def test_a_stream_learns_the_metric_from_its_first_block():

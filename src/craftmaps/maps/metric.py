@@ -19,7 +19,8 @@ _POWERS = (0.0, 0.125, 0.25)  # what "auto" chooses from
 _LEAST_ROWS = 30
 _MOST_COLUMNS = 4096
 _LEARNT, _JUDGED, _LEFT = 2000, 8000, 2000  # rows: of the metric, of the choice, and to judge by
-_MOST_COMPONENTS = 1024  # of the maps that powers are judged with
+_MOST_COMPONENTS = 1024  # of the maps that powers are judged with,
+_ROOM = 64  # or as many beside those that H0/1 gives to the columns themselves
 _MOST_TARGETS = 32  # whose gradients are taken one by one
 _STEPS = 2
 _WIDTHS = (2.0, 8.0, 32.0)  # times the gamma of the median distance, often too smooth a kernel
@@ -146,7 +147,8 @@ class MetricMap(FeatureMap):
             return
         probe = clone(self.feature_map)
         if "n_components" in probe.get_params(deep=False):
-            probe.set_params(n_components=min(self.n_components, _MOST_COMPONENTS))
+            most = max(_MOST_COMPONENTS, X.shape[1] + _ROOM)
+            probe.set_params(n_components=min(self.n_components, most))
 
         def error(root: np.ndarray | None) -> float:
             features = clone(probe).fit(self._seen(X[kept], root), y[kept])
