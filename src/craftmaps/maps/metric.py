@@ -8,12 +8,12 @@ from scipy.linalg import eigh, lapack
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
 from craftmaps.kernels import Gaussian
 from craftmaps.kernels.fitted import centred_targets
-from craftmaps.maps.base import FeatureMap, is_number
+from craftmaps.maps.base import is_number
+from craftmaps.maps.wrapped import WrappedMap
 
 _POWERS = (0.0, 0.125, 0.25)  # what "auto" chooses from
 _LEAST_ROWS = 30
@@ -27,7 +27,7 @@ _WIDTHS = (2.0, 8.0, 32.0)  # times the gamma of the median distance, often too 
 _ALPHAS = 10.0 ** np.arange(-7, 2)  # relative to the mean of the diagonal
 
 
-class MetricMap(FeatureMap):
+class MetricMap(WrappedMap):
     """Features of rows seen through a metric: z(R x / |R x|), R learnt from rows and targets.
 
     Columns, and combinations of them, along which the targets change are stretched, the others
@@ -87,21 +87,6 @@ class MetricMap(FeatureMap):
         self.power = power
         self.unit_norm = unit_norm
 
-    @property
-    def n_components(self) -> int:  # type: ignore[override]
-        """Of the map."""
-        return int(self.feature_map.n_components)
-
-    @property
-    def random_state(self) -> Any:
-        """Of the map."""
-        return self.feature_map.random_state
-
-    @property
-    def kernel(self) -> Any:
-        """Of the map."""
-        return self.feature_map.kernel
-
     def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
         powers = self._powers()
         if y is None and powers != (0.0,):
@@ -121,8 +106,7 @@ class MetricMap(FeatureMap):
         self.root_: np.ndarray | None = None
         if powers != (0.0,) and X.shape[0] >= _LEAST_ROWS:
             self._choose(powers, X, y, rng)
-        self.feature_map_ = clone(self.feature_map).fit(self._seen(X, self.root_), y)
-        self._n_features_out = int(self.feature_map_._n_features_out)
+        self._fit_inside(X, y)
 
     def _powers(self) -> tuple[float, ...]:
         if isinstance(self.power, str) and self.power == "auto":
@@ -162,12 +146,8 @@ class MetricMap(FeatureMap):
 
         self.power_, self.root_ = min(roots, key=lambda found: error(found[1]))
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        """All is done with the targets at hand."""
-
-    def _fill(self, X: Any, out: np.ndarray) -> None:
-        seen = self._seen(X, self.root_).astype(out.dtype, copy=False)
-        self.feature_map_.transform_into(seen, out)
+    def _changed(self, X: Any) -> Any:
+        return self._seen(X, self.root_)
 
     def _seen(self, X: Any, root: np.ndarray | None) -> Any:
         """R X, with rows of length 1 if so asked for."""
@@ -176,18 +156,8 @@ class MetricMap(FeatureMap):
         return normalize(X) if self.unit_norm else X
 
     def is_sound(self) -> bool:
-        inner, n_columns = self.feature_map_, self.n_features_in_
-        return (
-            (self.root_ is None or self.root_.shape == (n_columns, n_columns))
-            and isinstance(inner, FeatureMap)
-            and inner.n_features_in_ == n_columns
-            and inner._n_features_out == self._n_features_out
-        )
-
-    @available_if(lambda self: hasattr(self.feature_map_, "penalty"))
-    def penalty(self) -> np.ndarray:
-        """That of the map, if it has one."""
-        return np.asarray(self.feature_map_.penalty())
+        square = (self.n_features_in_, self.n_features_in_)
+        return super().is_sound() and (self.root_ is None or self.root_.shape == square)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,16 +4,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
-from sklearn.utils.metaestimators import available_if
 
-from craftmaps.maps.base import FeatureMap, check_choice
+from craftmaps.maps.base import check_choice
+from craftmaps.maps.wrapped import WrappedMap
 
 COLUMNS = ("none", "centre", "standard", "deviation", "range", "maximum")
 
 
-class ScaledMap(FeatureMap):
+class ScaledMap(WrappedMap):
     """Features of scaled rows: z((a * x + b) / |a * x + b|), a and b learnt from columns.
 
     Parameters
@@ -54,44 +53,16 @@ class ScaledMap(FeatureMap):
         self.columns = columns
         self.unit_norm = unit_norm
 
-    @property
-    def n_components(self) -> int:  # type: ignore[override]
-        """Of the map."""
-        return int(self.feature_map.n_components)
-
-    @property
-    def random_state(self) -> Any:
-        """Of the map."""
-        return self.feature_map.random_state
-
     def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
         self.factor_, self.offset_ = _factor_and_offset(self.columns, X)
-        self.feature_map_ = clone(self.feature_map).fit(self._scaled(X, X.dtype), y)
-        self._n_features_out = int(self.feature_map_._n_features_out)
+        self._fit_inside(X, y)
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        """All is done with the targets at hand."""
-
-    def _fill(self, X: Any, out: np.ndarray) -> None:
-        self.feature_map_.transform_into(self._scaled(X, out.dtype), out)
-
-    def _scaled(self, X: Any, dtype: np.dtype) -> Any:
-        return _applied(X, self.factor_, self.offset_, self.unit_norm).astype(dtype, copy=False)
+    def _changed(self, X: Any) -> Any:
+        return _applied(X, self.factor_, self.offset_, self.unit_norm)
 
     def is_sound(self) -> bool:
         sizes = [array.shape for array in (self.factor_, self.offset_) if array is not None]
-        inner = self.feature_map_
-        return (
-            all(size == (self.n_features_in_,) for size in sizes)
-            and isinstance(inner, FeatureMap)
-            and inner.n_features_in_ == self.n_features_in_
-            and inner._n_features_out == self._n_features_out
-        )
-
-    @available_if(lambda self: hasattr(self.feature_map_, "penalty"))
-    def penalty(self) -> np.ndarray:
-        """That of the map, if it has one."""
-        return np.asarray(self.feature_map_.penalty())
+        return super().is_sound() and all(size == (self.n_features_in_,) for size in sizes)
 
 
 def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:

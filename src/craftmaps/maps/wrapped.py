@@ -1,0 +1,62 @@
+"""What maps with another map inside have in common."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+
+from craftmaps.maps.base import FeatureMap
+
+
+class WrappedMap(FeatureMap):
+    """A map that changes rows, by what `_learn` found, and gives them to the map inside.
+
+    It defines `_learn`, which ends with `_fit_inside`, and `_changed`.
+    """
+
+    feature_map: Any
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        """Of the map."""
+        return int(self.feature_map.n_components)
+
+    @property
+    def random_state(self) -> Any:
+        """Of the map."""
+        return self.feature_map.random_state
+
+    @property
+    def kernel(self) -> Any:
+        """Of the map."""
+        return self.feature_map.kernel
+
+    @abstractmethod
+    def _changed(self, X: Any) -> Any:
+        """The rows that the map inside is given."""
+
+    def _fit_inside(self, X: Any, y: Any) -> None:
+        changed = self._changed(X).astype(X.dtype, copy=False)
+        self.feature_map_ = clone(self.feature_map).fit(changed, y)
+        self._n_features_out = int(self.feature_map_._n_features_out)
+
+    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+        """All is done with the targets at hand."""
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        self.feature_map_.transform_into(self._changed(X).astype(out.dtype, copy=False), out)
+
+    def is_sound(self) -> bool:
+        inner = self.feature_map_
+        return (
+            isinstance(inner, FeatureMap)
+            and inner.n_features_in_ == self.n_features_in_
+            and inner._n_features_out == self._n_features_out
+        )
+
+    @available_if(lambda self: hasattr(self.feature_map_, "penalty"))
+    def penalty(self) -> np.ndarray:
+        """That of the map, if it has one."""
+        return np.asarray(self.feature_map_.penalty())
