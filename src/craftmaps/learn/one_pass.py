@@ -23,7 +23,8 @@ from craftmaps.maps.base import is_integer, is_number
 
 FLOATS = (np.float64, np.float32)
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities, and to choose alpha where rows are few
-_PREDICT_ROWS = 1024  # turned into features at a time by predictions
+_PREDICT_ROWS = 1024  # turned into features at a time by predictions, or more if they are short
+_PREDICT_BYTES = 1 << 22
 
 
 def fit_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -143,9 +144,10 @@ def predictions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
     solution, stream = solution_of(estimator), stream_of(estimator)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False)
     coef, intercept = (a.astype(X.dtype) for a in (solution.coef, solution.intercept))
-    buffer = np.empty((min(_PREDICT_ROWS, X.shape[0]), stream.n_features), X.dtype)
-    for start in range(0, X.shape[0], _PREDICT_ROWS):
-        rows = X[start : start + _PREDICT_ROWS]
+    step = max(_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * X.dtype.itemsize))
+    buffer = np.empty((min(step, X.shape[0]), stream.n_features), X.dtype)
+    for start in range(0, X.shape[0], step):
+        rows = X[start : start + step]
         Z = buffer[: rows.shape[0]]
         fill_features(stream.feature_map, rows, Z)
         yield Z @ coef + intercept

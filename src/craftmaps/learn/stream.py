@@ -12,6 +12,7 @@ from craftmaps.learn.calibration import RowSample
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.row_space import RowSpace
+from craftmaps.maps.base import FeatureMap
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
@@ -264,7 +265,10 @@ class Problem:
 
 
 def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:
-    """Write the features of the rows of X into `out`, whatever kind of transformer makes them."""
+    """Write the features of validated rows X into `out`, whatever kind of transformer makes them."""
+    if isinstance(feature_map, FeatureMap) and feature_map.n_features_in_ == X.shape[1]:
+        feature_map._fill(X, out)  # transform_into would look for NaN in every row once more
+        return
     if hasattr(feature_map, "transform_into"):
         feature_map.transform_into(X, out)
         return
