@@ -25,6 +25,16 @@ def polynomial_coefficients(degree, gamma, coef0, max_degree):
     ]
 
 
+def monomials(X, degree):
+    """sqrt(n! / alpha!) x^alpha for all |alpha| = n, in lexicographic order of their variables."""
+    columns = []
+    for variables in itertools.combinations_with_replacement(range(X.shape[1]), degree):
+        repeats = math.prod(math.factorial(variables.count(v)) for v in set(variables))
+        weight = math.sqrt(math.factorial(degree) / repeats)
+        columns.append(weight * np.prod(X[:, list(variables)], axis=1))
+    return np.stack(columns, axis=1)
+
+
 def rotation_matrices(products, d):
     """H P S of every factor as an explicit (complex) matrix, in the order of `gather`."""
     size = products.gather.shape[1]

@@ -1,5 +1,6 @@
 """CraftMap: against an oracle, unbiased, as accurate as expected, clear about what it cannot do."""
 
+import math
 import os
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from craftmaps import (
 )
 from craftmaps.maps.down import DRAW
 from craftmaps.maps.pooled_products import PooledProducts
-from oracles import hadamard_features
+from oracles import hadamard_features, monomials
 from unbiased import Biased, check_unbiased, kernel_estimates
 
 PAIRS = [(0, 0), (0, 1), (1, 2)]
@@ -46,12 +47,14 @@ def test_the_fused_loop_is_the_sum_of_signed_products(n_columns, n_components, h
         Polynomial(3), n_components, n_up=8 * n_components, h01=h01, random_state=0
     ).fit(X)
     expected = hadamard_features(feature_map._products, X, n_components)
-    if feature_map.n_exact_ == 0:
+    degree, n_exact = feature_map.exact_degree_, feature_map.n_exact_
+    if degree < 0:
         expected[:, 0] += 1
     else:
-        expected[:, 0] = 1
-        if feature_map.n_exact_ > 1:
-            expected[:, 1 : 1 + n_columns] = np.sqrt(3) * X
+        terms = [np.sqrt(math.comb(3, n)) * monomials(X, n) for n in range(1, degree + 1)]
+        columns = sum(term.shape[1] for term in terms)
+        constant = np.full((3, n_exact - columns), 1 / np.sqrt(n_exact - columns))
+        expected[:, :n_exact] = np.concatenate([constant, *terms], axis=1)
     np.testing.assert_allclose(feature_map.transform(X), expected, atol=1e-10)
 
 
@@ -77,7 +80,8 @@ def test_every_pair_of_projections_is_unbiased(up, down):
     X = rows(3)
 
     def make(seed):
-        return CraftMap(Polynomial(2), 192, n_up=384, up=UPS[up], down=down, random_state=seed)
+        sizes = {"n_components": 192, "n_up": 384, "h01": "none"}
+        return CraftMap(Polynomial(2), up=UPS[up], down=down, random_state=seed, **sizes)
 
     estimates = kernel_estimates(make, X, PAIRS, range(400))
     check_unbiased(estimates, [Polynomial(2)(X)[pair] for pair in PAIRS], smallest=0.1)
@@ -136,7 +140,7 @@ def test_a_wrong_scale_of_one_degree_is_caught():
     X = rows(3)
 
     def make(seed):
-        return Misscaled(Polynomial(2), 192, n_up=768, random_state=seed)
+        return Misscaled(Polynomial(2), 192, n_up=768, h01="append", random_state=seed)
 
     with pytest.raises(Biased):
         check_unbiased(

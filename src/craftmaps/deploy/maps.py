@@ -80,6 +80,9 @@ def _dft(g: Graph, x: str, size: int, inverse: int) -> str:
 def _craft(g: Graph, x: str, fitted: CraftMap) -> str:
     n_exact, n_in = fitted.n_exact_, fitted.n_features_in_
     n_up, n_out = fitted.n_up_ - n_exact, fitted._n_features_out - n_exact
+    exact = projections.exact_terms(g, x, fitted._exact)
+    if not n_out:
+        return g.concat(exact, axis=1)
     fused = fitted.down_ is None
     if fitted._products is not None:
         first, width = (n_exact, n_out) if fused else (0, n_up)
@@ -89,7 +92,7 @@ def _craft(g: Graph, x: str, fitted: CraftMap) -> str:
     else:
         u = features(g, x, fitted.up_)
     z = u if fused else projections.down(g, u, fitted.down_, n_up, n_out)
-    return g.concat([*projections.exact_terms(g, x, fitted._exact), z], axis=1)
+    return g.concat([*exact, z], axis=1)
 
 
 def _fourier(g: Graph, x: str, fitted: FourierFeatures) -> str:

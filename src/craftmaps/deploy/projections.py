@@ -6,7 +6,7 @@ import numpy as np
 
 from craftmaps.deploy.graph import Graph
 from craftmaps.maps.down import Fold, Matrix, SparseSigns, SubsampledHadamard
-from craftmaps.maps.exact_terms import ExactTerms
+from craftmaps.maps.exact_terms import ExactTerms, monomials
 from craftmaps.maps.frequencies import Frequencies, MatrixFrequencies, StructuredFrequencies
 from craftmaps.maps.hadamard_products import HadamardProducts
 from craftmaps.maps.matrix_products import MatrixProducts
@@ -119,13 +119,20 @@ def _layers(column: np.ndarray, scale: np.ndarray, width: int) -> tuple[np.ndarr
 
 
 def exact_terms(g: Graph, x: str, exact: ExactTerms) -> list[str]:
-    """The columns of an h01 map that need no randomness."""
+    """The columns of a map that need no randomness."""
     found = []
     if exact.n_constant:
         value = np.sqrt(exact.a0 / exact.n_constant)
         found.append(g.repeated(np.full(exact.n_constant, value), x))
     if exact.n_linear:
         found.append(g.add("Mul", x, float(np.sqrt(exact.a1))))
+    power = x
+    for a, (parent, variable, multiplicity) in zip(
+        exact.higher, monomials(exact.n_inputs, 1 + len(exact.higher))[1:], strict=True
+    ):
+        power = g.add("Mul", g.gather(power, parent, axis=1), g.gather(x, variable, axis=1))
+        if a:
+            found.append(g.add("Mul", power, g.floats(np.sqrt(a * multiplicity))))
     return found
 
 

@@ -48,7 +48,8 @@ class CraftMap(FeatureMap):
         What becomes of the terms of degree 0 and 1 (up="maclaurin" only). "append": exact columns
         beside the down-projection of the rest; "up": exact in the up-projection, and projected
         down with it, which also works for E below the number of columns of X; "none": no special
-        treatment; "auto": whatever the variance formulas favour, the constant alone included.
+        treatment; "auto": whatever the variance formulas favour, from no exact columns to all
+        monomials up to some degree. Of few columns these are so few that the map may be exact.
     random_state : int, RandomState instance, Generator or None, default=None
 
     Attributes
@@ -59,6 +60,8 @@ class CraftMap(FeatureMap):
         D.
     n_exact_ : int
         Output columns that carry exact terms.
+    exact_degree_ : int
+        The degree up to which they do, -1 for none.
     n_per_degree_ : ndarray
         Up-projected features of each degree (up="maclaurin" only).
     expected_error_ : float
@@ -119,7 +122,7 @@ class CraftMap(FeatureMap):
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
         plan = self._plan(X, rng)
         self.n_up_ = plan.n_up
-        self.n_exact_ = plan.exact.n_columns
+        self.n_exact_, self.exact_degree_ = plan.exact.n_columns, plan.exact_degree
         self.expected_error_ = plan.error if self.down != "principal" else float("nan")
         self._exact, self._inside = plan.exact, float(np.sqrt(plan.inside))
         n_out = self.n_components - self.n_exact_
@@ -128,9 +131,11 @@ class CraftMap(FeatureMap):
         self.down_: Down | None = None
         if self.up == "maclaurin":
             shares, inside = (plan.counts, plan.weights), int(plan.inside > 0)
-            if self.down == "fold":
+            is_exact = not plan.counts.any() and not inside  # there is nothing to project down
+            if self.down == "fold" or is_exact:
+                fold = None if is_exact else n_out
                 self._products = HadamardProducts.draw(
-                    *shares, self.n_exact_, X.shape[1], False, rng, n_out, inside
+                    *shares, self.n_exact_, X.shape[1], False, rng, fold, inside
                 )
                 return
             self._products = HadamardProducts.draw(*shares, inside, X.shape[1], False, rng)
@@ -160,7 +165,9 @@ class CraftMap(FeatureMap):
             return given_plan(width)
         self.kernel_.check_rows(X)
         if self.up == "maclaurin":
-            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, rng)
+            # A principal subspace has the low degrees in it, at less than their columns.
+            most = 1 if self.down == "principal" else None
+            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, most, rng)
             self.n_per_degree_ = plan.counts
             return plan
         self.up_ = TensorSketch(self.kernel_, n_up or 1, random_state=seed)
@@ -192,6 +199,8 @@ class CraftMap(FeatureMap):
         width = self._n_features_out if self.down_ is None else n_in
         products = self._products
         if products is not None and not products.stays_within(self.n_features_in_, width):
+            return False
+        if not self._exact.stays_within(self.n_features_in_, self._n_features_out):
             return False
         kinds = Fold | SparseSigns  # the others index nothing, or NumPy checks it
         return not isinstance(self.down_, kinds) or self.down_.stays_within(n_in, n_out)

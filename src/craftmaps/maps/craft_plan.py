@@ -1,7 +1,8 @@
 """How a CRAFTMap spends its columns: what is exact, how far up, how many features per degree."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from craftmaps.maps.hadamard_products import padded_length
 from craftmaps.maps.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
 
 _RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
+_EXACT = {"none": -1, "up": 0, "append": 1}  # the last degree that h01 makes exact
 _ENOUGH = 0.15  # the share of the down-projection's variance that the up-projection may add
 
 
@@ -21,11 +23,13 @@ _ENOUGH = 0.15  # the share of the down-projection's variance that the up-projec
 class CraftPlan:
     """`exact` terms keep columns of their own; the rest of the up-projection is projected down.
 
-    That rest is a constant of squared value `inside` (none if 0) and counts[n] features of each
-    degree n >= 1 with squared scale weights[n]. `error` is the expected relative error.
+    They are all terms up to `exact_degree`, -1 for none. The rest is a constant of squared value
+    `inside` (none if 0) and counts[n] features of each degree n >= 1 with squared scale weights[n].
+    `error` is the expected relative error.
     """
 
     exact: ExactTerms
+    exact_degree: int
     inside: float
     counts: np.ndarray
     weights: np.ndarray
@@ -39,28 +43,46 @@ def plan_maclaurin(
     n_components: int,
     n_up: int | None,
     h01: str,
+    most_exact: int | None,
     rng: np.random.Generator,
 ) -> CraftPlan:
-    """The plan with the least expected error among those that `h01` and `n_up` allow."""
+    """The plan with the least expected error among those that `h01` and `n_up` allow.
+
+    With h01="auto", terms up to degree `most_exact` may be exact, or as many as there is room for.
+    """
     largest = allocation.largest_squared_norm(kernel, row_norms(X, squared=True))
     moments = PairMoments.of_sample(X, rng)
     last = allocation.automatic_degree(kernel, largest)
     length = padded_length(X.shape[1])
     statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
     sample = _Sample(kernel, moments, statistics, X.shape[1])
-    modes = {"auto": ("none", "constant", "append")}.get(h01, (h01,))
-    plans = []
-    for mode in modes:
-        for ratio in _RATIOS:
-            total = ratio * n_components if n_up is None else n_up
-            plan, share = sample.plan(mode, n_components, total)
-            if plan is not None and (share <= _ENOUGH or ratio == _RATIOS[-1] or n_up is not None):
-                plans.append(plan)
+    if h01 == "auto":
+        most = last if most_exact is None else most_exact
+        fits = (sample.exact(n).n_columns <= n_components for n in range(max(most, 1) + 1))
+        degrees = [-1, *(n for n, _ in enumerate(takewhile(bool, fits)))]
+    else:
+        degrees = [_EXACT[h01]]
+
+    def best(degree: int, totals: list[int]) -> CraftPlan | None:
+        """The first plan that is not held up by its up-projection, or the last."""
+        found = None
+        for total in totals:
+            plan, share = sample.plan(degree, n_components, total, full=h01 == "up")
+            found = plan or found
+            if share <= _ENOUGH:
                 break
+        return found
+
+    totals = [ratio * n_components for ratio in _RATIOS] if n_up is None else [n_up]
+    plans = [plan for degree in degrees[:3] if (plan := best(degree, totals))]
+    if plans:  # monomials of higher degrees are to lower the error, not to raise the cost
+        enough = min(plans, key=lambda plan: plan.error).n_up
+        totals = [total for total in totals if total <= enough]
+        plans += [plan for degree in degrees[3:] if (plan := best(degree, totals))]
     if not plans:
         wanted = f"n_up={n_up}" if n_up is not None else f"n_components={n_components}"
         raise ValueError(
-            f"{wanted} has no room for the {sample.exact(modes[0]).n_columns} exact columns of "
+            f"{wanted} has no room for the {sample.exact(degrees[0]).n_columns} exact columns of "
             f"h01={h01!r} and a feature of each degree of {kernel}; raise n_up and n_components, "
             f"or use h01='auto'."
         )
@@ -85,7 +107,8 @@ def plan_tensor_sketch(
 
 def given_plan(n_up: int, error: float = math.nan) -> CraftPlan:
     """Everything that an up-projection of another kind makes is projected down."""
-    return CraftPlan(ExactTerms(0, 0, 0.0, 0.0), 0.0, np.zeros(1), np.zeros(1), n_up, error)
+    exact = ExactTerms(0, 0, 0.0, 0.0)
+    return CraftPlan(exact, -1, 0.0, np.zeros(1), np.zeros(1), n_up, error)
 
 
 @dataclass(frozen=True)
@@ -95,33 +118,50 @@ class _Sample:
     statistics: DegreeStatistics
     n_columns: int
 
-    def exact(self, mode: str) -> ExactTerms:
-        """The terms that `mode` gives columns of their own in the output."""
-        a0, a1 = (float(a) for a in self.kernel.maclaurin(1))
-        n_constant = int(mode != "none" and a0 > 0)
-        return ExactTerms(n_constant, self.n_columns if mode == "append" and a1 else 0, a0, a1)
+    def exact(self, last: int) -> ExactTerms:
+        """The terms up to degree `last` as columns of their own."""
+        a0, a1, *higher = (float(a) for a in self.kernel.maclaurin(max(last, 1)))
+        return ExactTerms(
+            int(last >= 0 and a0 > 0),
+            self.n_columns if last >= 1 and a1 else 0,
+            a0,
+            a1,
+            tuple(higher),
+            self.n_columns,
+        )
 
-    def plan(self, mode: str, n_components: int, n_up: int) -> tuple[CraftPlan | None, float]:
-        """The plan, and the variance of its up-projection relative to its down-projection's."""
-        exact = self.exact(mode)
+    def plan(
+        self, last: int, n_components: int, n_up: int, full: bool
+    ) -> tuple[CraftPlan | None, float]:
+        """The plan with exact terms up to degree `last`, and the share of its up-projection.
+
+        The share is that projection's variance, relative to that of the down-projection. `full`
+        reserves a whole run of features for the linear term.
+        """
+        exact = self.exact(last)
         n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
         inside = 0.0 if exact.n_constant else exact.a0
         n_random = n_in - int(inside > 0)
-        counts, weights = self._counts(n_random, linear=bool(exact.n_linear), full=mode == "up")
-        if counts is None or n_out < 1:
+        counts, weights = self._counts(n_random, max(1, last + 1), full)
+        if counts is None:
             return None, math.inf
+        complete = not counts.any() and not inside
+        if n_out < (0 if complete else 1):
+            return None, math.inf
+        if complete and exact.n_constant:  # nothing else is left to fill the columns
+            exact, n_in, n_out = replace(exact, n_constant=1 + n_out), n_in - n_out, 0
         up = allocation.expected_variance(self.statistics, counts)
-        down = _fold_share(n_in, n_out) * self._down(exact, counts)
+        down = _fold_share(n_in, n_out) * self._down(exact, counts) if n_out else 0.0
         scale = float(np.mean(self.kernel.value(self.moments.inner) ** 2))
         error = math.sqrt((up + down) / scale) if scale else 0.0
         share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
-        return CraftPlan(exact, inside, counts, weights, n_up, error), share
+        return CraftPlan(exact, last, inside, counts, weights, n_up, error), share
 
-    def _counts(self, n_random: int, linear: bool, full: bool) -> tuple[Any, Any]:
-        """Features of degree 1 and above; `full` reserves a whole run for the linear term."""
+    def _counts(self, n_random: int, least: int, full: bool) -> tuple[Any, Any]:
+        """Features of degree `least` and above, and a whole run of degree 1 if `full`."""
         coefficients = self.statistics.coefficients
         reserved = self.statistics.length if full and coefficients[1:2].any() else 0
-        least = 2 if linear or reserved else 1
+        least = 2 if reserved else least
         if n_random - reserved < np.count_nonzero(coefficients[least:]):
             return None, None
         counts, weights = allocation.optimized(self.statistics, n_random - reserved, least)
@@ -133,9 +173,10 @@ class _Sample:
     def _down(self, exact: ExactTerms, counts: np.ndarray) -> float:
         """Mean of |u|^2 |v|^2 + <u,v>^2 - 2 sum u_i^2 v_i^2 over pairs, u without exact terms."""
 
+        known = [exact.a0 if exact.n_constant else 0.0, *exact.coefficients]
+
         def rest(t: np.ndarray) -> np.ndarray:
-            linear = exact.a1 * t if exact.n_linear else 0.0
-            return self.kernel.value(t) - linear - (exact.a0 if exact.n_constant else 0.0)
+            return np.asarray(self.kernel.value(t) - np.polynomial.polynomial.polyval(t, known))
 
         _, spread = _spread(self.moments, rest)
         used = np.flatnonzero(counts)

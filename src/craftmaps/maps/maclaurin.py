@@ -168,9 +168,11 @@ class RandomMaclaurin(FeatureMap):
         self._exact.write(X, out)
 
     def is_sound(self) -> bool:
-        if isinstance(self._products, MatrixProducts):
-            return True
-        return self._products.stays_within(self.n_features_in_, self._n_features_out)
+        within = self.n_features_in_, self._n_features_out
+        if not self._exact.stays_within(*within):
+            return False
+        # NumPy checks the indices of matrices
+        return isinstance(self._products, MatrixProducts) or self._products.stays_within(*within)
 
     def _share(
         self, X: Any, n_features: int, least_degree: int, rng: np.random.Generator
