@@ -129,12 +129,14 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, **close)
 
 
-def test_many_landmarks_take_little_memory(monkeypatch):
+@pytest.mark.parametrize("kernel", [Gaussian("median"), Polynomial(7, gamma=0.05)])
+def test_many_landmarks_take_little_memory(monkeypatch, kernel):
     """K_LL in float64 and its whitening in float32, and no third matrix of their size."""
     monkeypatch.setattr(nystroem, "_MANY", 5)
     monkeypatch.setattr(nystroem, "_BLOCK", 64)
+    monkeypatch.setattr(nystroem, "_STRIP_BYTES", 1 << 18)
     X = np.random.default_rng(0).normal(size=(800, 20)).astype(np.float32)
-    feature_map = Nystroem(Gaussian("median"), landmarks=X).fit(X)
+    feature_map = Nystroem(kernel, landmarks=X).fit(X)
     tracemalloc.start()
     feature_map.fit(X)
     _, peak = tracemalloc.get_traced_memory()

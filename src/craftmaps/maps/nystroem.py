@@ -20,6 +20,7 @@ _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _MANY = 4096  # landmarks beyond which eigenvectors are dear
 _BLOCK = 1024  # rows of K_LL that are copied at a time
 _CLEAR = 64  # times the last bit: a squared pivot below that may be rounding
+_STRIP_BYTES = 1 << 28
 
 
 def _not_whitened(feature_map: Any) -> bool:
@@ -143,7 +144,10 @@ class Nystroem(FeatureMap):
             n = self.landmarks_.shape[0]
             gram = np.empty((n, n))
             exact = self.landmarks_.astype(np.float64)
-            kernel.against(exact, exact.dtype)(exact, gram)
+            fill = kernel.against(exact, exact.dtype)
+            step = max(1, _STRIP_BYTES // gram.strides[0])  # kernels take copies of what they fill
+            for start in range(0, n, step):
+                fill(exact[start : start + step], gram[start : start + step])
         self._n_features_out = self.landmarks_.shape[0]
         _make_symmetric(gram)
         if self.whiten:
