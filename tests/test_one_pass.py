@@ -24,7 +24,7 @@ from craftmaps import (
     RandomMaclaurin,
     TensorSketch,
 )
-from craftmaps.learn import ridge
+from craftmaps.learn import ridge, stream
 
 TRAIN, TEST = slice(0, 1000), slice(1000, None)
 
@@ -100,6 +100,25 @@ def test_equals_ridge_classifier_on_the_features(
     scores = expected.decision_function(Z[TEST])
     assert np.abs(found.decision_function(X[TEST]) - scores).max() <= 10 * tolerance
     assert found.decision_function(X[TEST]).dtype == dtype
+
+
+@pytest.mark.parametrize(("precise", "as_good"), [(stream._PRECISE, True), (0, False)])
+def test_single_rows_of_a_smooth_problem_learn_as_much_as_double_ones(
+    monkeypatch, precise, as_good
+):
+    """Few columns, small alpha: products of features in single precision would not do."""
+    monkeypatch.setattr(stream, "_PRECISE", precise)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(4000, 2))
+    y = np.sin(6 * X[:, 0]) * np.cos(5 * X[:, 1])
+    errors = []
+    for dtype in (np.float64, np.float32):
+        rows = X.astype(dtype)
+        model = OnePassRegressor(FourierFeatures(Gaussian(1.0), 300, random_state=0))
+        found = model.fit(rows[:3000], y[:3000]).predict(rows[3000:])
+        errors.append(np.sqrt(np.mean((found - y[3000:]) ** 2)))
+    assert errors[0] < 0.07
+    assert (errors[1] < 1.1 * errors[0]) == as_good
 
 
 @pytest.mark.parametrize("kind", [str, object, int])

@@ -88,8 +88,10 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
     temperature minimises the log-loss of exact leave-one-out predictions for a uniform sample of up
     to 1024 rows of the pass. It is found when first asked for.
 
-    Rows of float32 are learnt in float32 with sums in float64, at half the time. A row of
-    sample_weight 2 counts as two rows, in GCV too: give weights of mean 1 there.
+    Features of float32 rows are float32. The sums of their products are float64; beyond 2048
+    features the products within a block of rows are float32, at half the time, which bounds from
+    below the alpha that makes a difference. A row of sample_weight 2 counts as two rows, in GCV
+    too: give weights of mean 1 there.
 
     Examples
     --------

@@ -70,8 +70,10 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Rows of float32 are learnt in float32 with sums in float64, at half the time. A row of
-    sample_weight 2 counts as two rows, in GCV too: give weights of mean 1 there.
+    Features of float32 rows are float32. The sums of their products are float64; beyond 2048
+    features the products within a block of rows are float32, at half the time, which bounds from
+    below the alpha that makes a difference. A row of sample_weight 2 counts as two rows, in GCV
+    too: give weights of mean 1 there.
 
     A map may offer `penalty()`, a positive semi-definite matrix P: then alpha w^T P w is penalised.
 

@@ -16,6 +16,7 @@ from craftmaps.maps.base import FeatureMap
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
+_PRECISE = 2048  # features up to which their products are taken in float64, whatever they are
 
 
 class FeatureStream:
@@ -216,8 +217,14 @@ class FeatureStream:
         if not self._filled:
             return
         Z, index = self._Z[: self._filled], self._index[: self._filled]
+        Z = Z.astype(self._precision, copy=False)
         _add_to_folds(self.folds, Z, *self._pending(), index, overwrite=True)
         self._filled = 0
+
+    @property
+    def _precision(self) -> np.dtype:
+        """Of the products of features that are summed."""
+        return np.dtype(np.float64) if self.n_features <= _PRECISE else self._Z.dtype
 
     def _pending(self) -> tuple[np.ndarray, np.ndarray | None]:
         weights = self._weights[: self._filled]
@@ -232,7 +239,7 @@ class FeatureStream:
         index = self._index[: self._filled]
         _add_to_folds(folds, space.coordinates, *self._pending(), index)
         for fold in folds:
-            fold.precision = self._Z.dtype
+            fold.precision = self._precision
         return Problem(folds, space)
 
 
@@ -265,7 +272,7 @@ class Problem:
 
 
 def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:
-    """Write the features of validated rows X into `out`, whatever kind of transformer makes them."""
+    """Write the features of validated rows X into `out`, by whatever kind of transformer."""
     if isinstance(feature_map, FeatureMap) and feature_map.n_features_in_ == X.shape[1]:
         feature_map._fill(X, out)  # transform_into would look for NaN in every row once more
         return
