@@ -70,9 +70,9 @@ def _linear(drawn: Any, rows: Rows) -> dict[str, float]:
 
 def _one_pass(drawn: Any, rows: Rows) -> dict[str, float]:
     model = OnePassClassifier(drawn)
-    model.fit(rows.X_train[:64], np.arange(64) % 2)  # compiles
-    _, train_seconds = _timed(lambda: model.fit(rows.X_train, rows.y_train))
-    found, test_seconds = _timed(lambda: model.predict(rows.X_test))
+    model.fit(rows.X_train[:64].astype(np.float32), np.arange(64) % 2)  # compiles
+    _, train_seconds = _timed(lambda: model.fit(rows.X_train.astype(np.float32), rows.y_train))
+    found, test_seconds = _timed(lambda: model.predict(rows.X_test.astype(np.float32)))
     return _values(rows, found, train_seconds, test_seconds) | {"alpha": float(model.alpha_)}
 
 
