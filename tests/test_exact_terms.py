@@ -165,6 +165,13 @@ def test_a_kernel_without_low_degrees():
     np.testing.assert_allclose(Z @ Z.T, kernel(X), atol=1e-13)
 
 
+def test_degrees_that_a_kernel_does_not_have_are_not_asked_for():
+    kernel = DotProduct([1.0, 0.0, 1.0, 0.0, 0.5])
+    feature_map = CraftMap(kernel, 60, random_state=0).fit(rows(50, 5))
+    assert feature_map.exact_degree_ == 2
+    assert feature_map.n_exact_ == 1 + math.comb(6, 2)
+
+
 def test_files_keep_monomials_and_are_not_trusted_with_them(tmp_path):
     X = rows(60, 6)
     feature_map = CraftMap(Polynomial(4), 150, random_state=0).fit(X)
@@ -172,7 +179,13 @@ def test_files_keep_monomials_and_are_not_trusted_with_them(tmp_path):
     feature_map.save(tmp_path / "map.craft")
     again = craftmaps.load(tmp_path / "map.craft")
     np.testing.assert_array_equal(again.transform(X), feature_map.transform(X))
-    for change in ({"n_inputs": 60}, {"higher": (1.0,) * 40}, {"n_linear": 7}, {"n_constant": -1}):
+    for change in (
+        {"n_inputs": 60},
+        {"n_linear": 7},
+        {"n_constant": -1},
+        {"higher": (1.0,) * 40},
+        {"higher": (1.0, *[0.0] * 40)},  # no columns, but as much work
+    ):
         wrong = CraftMap(Polynomial(4), 150, random_state=0).fit(X)
         wrong._exact = dataclasses.replace(wrong._exact, **change)
         assert not wrong.is_sound()

@@ -102,6 +102,9 @@ MAPS = {
     "craft-inside-srht": CraftMap(
         Polynomial(3), 20, n_up=50, h01="none", down="srht", random_state=0
     ),
+    "craft-monomials": CraftMap(Polynomial(4), 150, random_state=0),
+    "craft-exact": CraftMap(Polynomial(2), 150, random_state=0),
+    "craft-exact-homogeneous": CraftMap(Polynomial(2, coef0=0.0), 150, random_state=0),
     "complex-matrices": RandomMaclaurin(
         Polynomial(4), 301, projection="rademacher", complex_to_real=True, random_state=0
     ),

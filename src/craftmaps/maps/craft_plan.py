@@ -59,7 +59,8 @@ def plan_maclaurin(
     if h01 == "auto":
         most = last if most_exact is None else most_exact
         fits = (sample.exact(n).n_columns <= n_components for n in range(max(most, 1) + 1))
-        degrees = [-1, *(n for n, _ in enumerate(takewhile(bool, fits)))]
+        found = [n for n, _ in enumerate(takewhile(bool, fits))]
+        degrees = [-1, *(n for n in found if n < 2 or statistics.coefficients[n])]
     else:
         degrees = [_EXACT[h01]]
 

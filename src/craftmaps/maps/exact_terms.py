@@ -15,8 +15,8 @@ from craftmaps.loops.rows import dense_block, for_each_block
 class ExactTerms:
     """`n_constant` columns that share the weight a_0, `n_linear` columns sqrt(a_1) x, monomials.
 
-    `higher` has a_2, a_3, ... up to the last degree that is exact. Each that is not zero has the
-    columns sqrt(a_n n! / alpha!) x^alpha, |alpha| = n, of the `n_inputs` columns of x: by the
+    `higher` has a_2, a_3, ... up to the last degree that has columns. Each that is not zero has
+    the columns sqrt(a_n n! / alpha!) x^alpha, |alpha| = n, of the `n_inputs` columns of x: by the
     multinomial theorem their inner product is a_n <x, y>^n.
     """
 
@@ -64,7 +64,7 @@ class ExactTerms:
         """Whether it takes rows of so many columns, and writes to no more than so many."""
         return (
             self.n_linear in (0, n_columns_in)
-            and (not self.higher or self.n_inputs == n_columns_in)
+            and (not self.higher or (self.n_inputs == n_columns_in and self.higher[-1] > 0))
             and 0 <= self.n_constant <= self.n_columns <= n_columns_out
         )
 
