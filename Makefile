@@ -7,8 +7,8 @@ BIN := .venv/bin
 demo: .venv/demo.stamp  ## kernel classifiers on the digits: error, time, size, a plot
 	$(BIN)/craftmaps demo
 
-test: .venv/dev.stamp  ## all tests, on all cores
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -q $(ARGS)
+test: .venv/dev.stamp  ## all tests, on all cores: one process and one thread of BLAS for each
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -q $(ARGS)
 
 lint: .venv/dev.stamp  ## format, lint, types, and the direction of imports
 	$(BIN)/ruff format --check .

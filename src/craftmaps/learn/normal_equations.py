@@ -253,6 +253,8 @@ class NormalEquations:
     def _rank_k(self, Z: np.ndarray) -> np.ndarray | None:
         """Z^T Z in one triangle: returned for float32, already added for float64."""
         if Z.dtype == np.float64:
+            with np.errstate(over="ignore"):
+                _check_finite(np.einsum("ij,ij->j", Z, Z), Z)  # before anything is added
             blas.dsyrk(1.0, Z.T, 1.0, self._lower, lower=1, overwrite_c=1)
             return None
         if not self._work:
@@ -293,7 +295,8 @@ def _reference(Z: np.ndarray) -> np.ndarray:
     A sample is enough: a reference within a few standard deviations of the mean loses no digits.
     """
     sample = Z[:: max(1, len(Z) // _SAMPLE)].astype(np.float64)
-    mean, spread = sample.mean(axis=0), sample.std(axis=0)
+    with np.errstate(over="ignore"):
+        mean, spread = sample.mean(axis=0), sample.std(axis=0)
     return np.where(np.abs(mean) > _FAR * spread, mean, 0.0).astype(Z.dtype)
 
 
