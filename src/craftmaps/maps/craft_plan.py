@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -56,13 +55,8 @@ def plan_maclaurin(
     length = padded_length(X.shape[1])
     statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
     sample = _Sample(kernel, moments, statistics, X.shape[1])
-    if h01 == "auto":
-        most = last if most_exact is None else most_exact
-        fits = (sample.exact(n).n_columns <= n_components for n in range(max(most, 1) + 1))
-        found = [n for n, _ in enumerate(takewhile(bool, fits))]
-        degrees = [-1, *(n for n in found if n < 2 or statistics.coefficients[n])]
-    else:
-        degrees = [_EXACT[h01]]
+    most = last if most_exact is None else most_exact
+    degrees = sample.degrees(most, n_components) if h01 == "auto" else [_EXACT[h01]]
 
     def best(degree: int, totals: list[int]) -> CraftPlan | None:
         """The first plan that is not held up by its up-projection, or the last."""
@@ -118,6 +112,16 @@ class _Sample:
     moments: PairMoments
     statistics: DegreeStatistics
     n_columns: int
+
+    def degrees(self, most: int, n_components: int) -> list[int]:
+        """-1, 0, 1 and the higher ones of the kernel up to which exact terms have room."""
+        found = [-1]
+        for n in range(max(most, 1) + 1):
+            if self.exact(n).n_columns > n_components:
+                break
+            if n < 2 or self.statistics.coefficients[n]:
+                found.append(n)
+        return found
 
     def exact(self, last: int) -> ExactTerms:
         """The terms up to degree `last` as columns of their own."""

@@ -20,7 +20,7 @@ _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _MANY = 4096  # landmarks beyond which eigenvectors are dear
 _BLOCK = 1024  # rows of K_LL that are copied at a time
 _CLEAR = 64  # times the last bit: a squared pivot below that may be rounding
-_STRIP_BYTES = 1 << 28
+_STRIP_BYTES = 1 << 28  # of K_LL that are filled at a time
 
 
 def _not_whitened(feature_map: Any) -> bool:
