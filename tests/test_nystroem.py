@@ -116,6 +116,7 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
     feature_map = Nystroem(Gaussian(3.0), landmarks=X[:40])
     expected = feature_map.fit_transform(X)
     monkeypatch.setattr(nystroem, "_MANY", 39)
+    monkeypatch.setattr(nystroem, "_BLOCK", 7)
     Z = feature_map.fit_transform(X)
     assert feature_map.rank_ == 40
     assert np.abs(Z - expected).max() > 0.1
@@ -127,6 +128,23 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
     assert (Z[:, 39] == 0).all()
     expected = Nystroem(Gaussian(3.0), landmarks=X[:39]).fit_transform(X)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, **close)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), "precomputed"])
+def test_many_landmarks_have_the_order_of_their_pivots(monkeypatch, X, kernel):
+    """So that the whitening is a triangle, of which only the upper half is multiplied."""
+    monkeypatch.setattr(nystroem, "_MANY", 5)
+    monkeypatch.setattr(nystroem, "_BLOCK", 7)
+    given, rows = (np.arange(40), Gaussian(3.0)(X)) if kernel == "precomputed" else (X[:40], X)
+    feature_map = Nystroem(kernel, landmarks=given).fit(rows)
+    assert not np.array_equal(feature_map.landmarks_, given)
+    np.testing.assert_array_equal(
+        np.sort(feature_map.landmarks_, axis=0), np.sort(np.asarray(given), axis=0)
+    )
+    assert (np.tril(feature_map._whitening, -1) == 0).all()
+    Z = feature_map.transform(rows)
+    feature_map._triangular = False
+    np.testing.assert_allclose(feature_map.transform(rows), Z, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian("median"), Polynomial(7, gamma=0.05)])

@@ -18,7 +18,7 @@ from craftmaps.maps.base import FeatureMap
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _MANY = 4096  # landmarks beyond which eigenvectors are dear
-_BLOCK = 1024  # rows of K_LL that are copied at a time
+_BLOCK = 1024  # rows of K_LL that are copied at a time, columns of a triangle that are multiplied
 _CLEAR = 64  # times the last bit: a squared pivot below that may be rounding
 _STRIP_BYTES = 1 << 28  # of K_LL that are filled at a time
 
@@ -73,7 +73,8 @@ class Nystroem(FeatureMap):
         The numerical rank of K_LL in the precision of the rows given to `fit`. Landmarks that
         repeat or depend on each other make it less than their number. Output columns are ordered
         by eigenvalue, and those beyond the rank are 0. More than 4,096 landmarks are whitened by
-        a pivoted Cholesky factor instead, and the columns have the order of its pivots.
+        a pivoted Cholesky factor instead: `landmarks_` and the columns have the order of its
+        pivots.
 
     See Also
     --------
@@ -99,6 +100,8 @@ class Nystroem(FeatureMap):
     >>> bool(np.abs(Z @ Z.T - kernel(X)).max() < 0.01)
     True
     """
+
+    _triangular = False  # the whitening, of files that do not say
 
     def __init__(
         self,
@@ -162,12 +165,14 @@ class Nystroem(FeatureMap):
 
     def _find_whitening(self, gram: np.ndarray, dtype: np.dtype) -> None:
         """K_LL^(-1/2) up to a rotation, in the precision of the rows given to `fit`."""
-        if len(gram) > _MANY:
+        self._triangular = len(gram) > _MANY
+        if self._triangular:
             self._values, inverse, order = _by_pivots(gram)
             self.rank_ = self._rank(dtype)
+            self.landmarks_ = self.landmarks_[order]
             self._whitening = np.zeros((len(gram), self.rank_), dtype=dtype)
-            for i, place in enumerate(order[: self.rank_]):
-                self._whitening[place, i:] = inverse[i, i : self.rank_]
+            for i in range(self.rank_):
+                self._whitening[i, i:] = inverse[i, i : self.rank_]
             return
         self._values, vectors = _by_eigenvalue(gram)
         self.rank_ = self._rank(dtype)
@@ -185,6 +190,7 @@ class Nystroem(FeatureMap):
         if self.whiten:
             rank = min(self.rank_, self._rank(out.dtype))
             whitening = self._whitening[:, :rank].astype(out.dtype, copy=False)
+            product = _times_upper if self._triangular else np.matmul
 
         def task(start: int, stop: int) -> None:
             filled = out[start:stop]
@@ -193,7 +199,7 @@ class Nystroem(FeatureMap):
                 return
             values = np.empty_like(filled)
             columns(X[start:stop], values)
-            np.matmul(values, whitening, out=filled[:, :rank])
+            product(values, whitening, filled[:, :rank])
             filled[:, rank:] = 0
 
         threads = isinstance(self.kernel_, str) or self.kernel_.threads
@@ -295,7 +301,14 @@ def _by_pivots(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     factor[rank:, rank:] = 0  # what pivots left over; any triangle with a diagonal will do
     factor[range(rank, len(gram)), range(rank, len(gram))] = 1
     inverse, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1)
-    return values, inverse, order[:rank] - 1
+    return values, inverse, order - 1
+
+
+def _times_upper(left: np.ndarray, upper: np.ndarray, out: np.ndarray) -> None:
+    """left @ upper without most of the zeros below the diagonal of `upper`."""
+    for start in range(0, upper.shape[1], _BLOCK):
+        stop = start + _BLOCK
+        np.matmul(left[:, :stop], upper[:stop, start:stop], out=out[:, start:stop])
 
 
 def _make_symmetric(gram: np.ndarray) -> None:
