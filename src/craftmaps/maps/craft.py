@@ -12,10 +12,11 @@ from craftmaps.maps.down import DRAW, Down, Fold, Matrix, SparseSigns
 from craftmaps.maps.hadamard_products import HadamardProducts
 from craftmaps.maps.tensor_sketch import TensorSketch
 
-_DOWN = (*DRAW, "principal")
+_DOWN = (*DRAW, "principal", "auto")
 _H01 = ("auto", "append", "up", "none")
 _BUFFER = 1 << 23  # bytes of up-projected rows that exist at a time, off the fused path
 _SAMPLE = 4  # rows per component from which a principal subspace is learned
+_FEW = 1024  # components up to which down="auto" learns one
 
 
 class CraftMap(FeatureMap):
@@ -40,10 +41,12 @@ class CraftMap(FeatureMap):
     up : {"maclaurin", "tensor-sketch"} or a feature map, default="maclaurin"
         The up-projection: Random Maclaurin with optimized degrees, TensorSketch, or a map of your
         own, which is cloned and given `n_up` components unless that is "auto".
-    down : {"fold", "srht", "gaussian", "rademacher", "sparse", "principal"}, default="fold"
+    down : {"fold", "srht", "gaussian", "rademacher", "sparse", "principal", "auto"}, default="fold"
         The down-projection: a signed fold, a subsampled randomized Hadamard transform, dense
         Gaussian or sign matrices, stacked count sketches; or "principal", the leading subspace of
-        the up-projected rows seen in `fit`, which is not unbiased but has the least error.
+        the up-projected rows seen in `fit`, which is not unbiased but has the least error. "auto"
+        is "principal" for up to 1,024 components and at least four rows for each of them in `fit`,
+        beyond that "fold", which takes no products of matrices.
     h01 : {"auto", "append", "up", "none"}, default="auto"
         What becomes of the terms of degree 0 and 1 (up="maclaurin" only). "append": exact columns
         beside the down-projection of the rest; "up": exact in the up-projection, and projected
@@ -66,7 +69,7 @@ class CraftMap(FeatureMap):
         Up-projected features of each degree (up="maclaurin" only).
     expected_error_ : float
         Root mean square error over pairs of rows, relative to the root mean square kernel value,
-        that the variance formulas predict; nan for down="principal" and for maps of your own.
+        that the variance formulas predict; nan for a principal subspace and for maps of your own.
     up_ : fitted map, where `up` is not fused with the fold
     down_ : drawn down-projection, where it is not fused
 
@@ -120,10 +123,12 @@ class CraftMap(FeatureMap):
             self.kernel_ = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
 
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        plan = self._plan(X, rng)
+        down = self._down(X.shape[0])
+        learned = down == "principal"
+        plan = self._plan(X, learned, rng)
         self.n_up_ = plan.n_up
         self.n_exact_, self.exact_degree_ = plan.exact.n_columns, plan.exact_degree
-        self.expected_error_ = plan.error if self.down != "principal" else float("nan")
+        self.expected_error_ = float("nan") if learned else plan.error
         self._exact, self._inside = plan.exact, float(np.sqrt(plan.inside))
         n_out = self.n_components - self.n_exact_
         n_in = self.n_up_ - self.n_exact_
@@ -132,19 +137,26 @@ class CraftMap(FeatureMap):
         if self.up == "maclaurin":
             shares, inside = (plan.counts, plan.weights), int(plan.inside > 0)
             is_exact = not plan.counts.any() and not inside  # there is nothing to project down
-            if self.down == "fold" or is_exact:
+            if down == "fold" or is_exact:
                 fold = None if is_exact else n_out
                 self._products = HadamardProducts.draw(
                     *shares, self.n_exact_, X.shape[1], False, rng, fold, inside
                 )
                 return
             self._products = HadamardProducts.draw(*shares, inside, X.shape[1], False, rng)
-        if self.down == "principal":
+        if learned:
             self.down_ = Matrix.learn(self._sample_up(X, n_in, n_out, rng), n_out)
         else:
-            self.down_ = DRAW[self.down](n_in, n_out, rng)
+            self.down_ = DRAW[down](n_in, n_out, rng)
 
-    def _plan(self, X: Any, rng: np.random.Generator) -> CraftPlan:
+    def _down(self, n_rows: int) -> str:
+        """The kind of down-projection."""
+        if self.down != "auto":
+            return self.down
+        few = self.n_components <= min(_FEW, n_rows // _SAMPLE)
+        return "principal" if few else "fold"
+
+    def _plan(self, X: Any, learned: bool, rng: np.random.Generator) -> CraftPlan:
         """Decide on the up-projection and, unless it is Random Maclaurin, fit it."""
         n_up = None if self.n_up == "auto" else int(self.n_up)
         seed = int(rng.integers(2**31))
@@ -165,15 +177,13 @@ class CraftMap(FeatureMap):
             return given_plan(width)
         self.kernel_.check_rows(X)
         if self.up == "maclaurin":
-            # A principal subspace has the low degrees in it, at less than their columns.
-            most = 1 if self.down == "principal" else None
-            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, most, rng)
+            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, learned, rng)
             self.n_per_degree_ = plan.counts
             return plan
         self.up_ = TensorSketch(self.kernel_, n_up or 1, random_state=seed)
         if not isinstance(self.kernel_, Polynomial):
             self.up_.fit(X)  # says what is wrong
-        plan = plan_tensor_sketch(self.kernel_, X, self.n_components, n_up, rng)
+        plan = plan_tensor_sketch(self.kernel_, X, self.n_components, n_up, learned, rng)
         self.up_.set_params(n_components=plan.n_up).fit(X)
         return plan
 

@@ -14,6 +14,7 @@ from craftmaps.maps.hadamard_products import padded_length
 from craftmaps.maps.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
 
 _RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
+_LEARNED = 16  # the most where a subspace is learned: it hardly changes with more, and costs D E
 _EXACT = {"none": -1, "up": 0, "append": 1}  # the last degree that h01 makes exact
 _ENOUGH = 0.15  # the share of the down-projection's variance that the up-projection may add
 
@@ -42,12 +43,14 @@ def plan_maclaurin(
     n_components: int,
     n_up: int | None,
     h01: str,
-    most_exact: int | None,
+    learned: bool,
     rng: np.random.Generator,
 ) -> CraftPlan:
     """The plan with the least expected error among those that `h01` and `n_up` allow.
 
-    With h01="auto", terms up to degree `most_exact` may be exact, or as many as there is room for.
+    With h01="auto", terms may be exact up to the degree for which there is room. If the
+    down-projection is `learned`, none beyond degree 1 are: a principal subspace has them in it, at
+    less than their columns.
     """
     largest = allocation.largest_squared_norm(kernel, row_norms(X, squared=True))
     moments = PairMoments.of_sample(X, rng)
@@ -55,7 +58,7 @@ def plan_maclaurin(
     length = padded_length(X.shape[1])
     statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
     sample = _Sample(kernel, moments, statistics, X.shape[1])
-    most = last if most_exact is None else most_exact
+    most = 1 if learned else last
     degrees = sample.degrees(most, n_components) if h01 == "auto" else [_EXACT[h01]]
 
     def best(degree: int, totals: list[int]) -> CraftPlan | None:
@@ -68,7 +71,7 @@ def plan_maclaurin(
                 break
         return found
 
-    totals = [ratio * n_components for ratio in _RATIOS] if n_up is None else [n_up]
+    totals = [ratio * n_components for ratio in _ratios(learned)] if n_up is None else [n_up]
     plans = [plan for degree in degrees[:3] if (plan := best(degree, totals))]
     if plans:  # monomials of higher degrees are to lower the error, not to raise the cost
         enough = min(plans, key=lambda plan: plan.error).n_up
@@ -85,13 +88,18 @@ def plan_maclaurin(
 
 
 def plan_tensor_sketch(
-    kernel: Polynomial, X: Any, n_components: int, n_up: int | None, rng: np.random.Generator
+    kernel: Polynomial,
+    X: Any,
+    n_components: int,
+    n_up: int | None,
+    learned: bool,
+    rng: np.random.Generator,
 ) -> CraftPlan:
     """D as given, or the least multiple of E that makes TensorSketch's own error small."""
     moments = PairMoments.of_sample(X, rng)
     value, spread = _spread(moments, kernel.value)
     scale = float(np.mean(value**2))
-    for ratio in _RATIOS:
+    for ratio in _ratios(learned):
         total = ratio * n_components if n_up is None else n_up
         up = tensor_sketch_variance(kernel, moments) / total
         down = _fold_share(total, n_components) * spread
@@ -187,6 +195,10 @@ class _Sample:
         used = np.flatnonzero(counts)
         sizes = self.statistics.coefficients[used] ** 2 * self.statistics.second[used]
         return max(0.0, spread - 2 * float(np.sum(sizes / counts[used])))
+
+
+def _ratios(learned: bool) -> tuple[int, ...]:
+    return tuple(ratio for ratio in _RATIOS if ratio <= _LEARNED or not learned)
 
 
 def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:

@@ -81,7 +81,7 @@ def feature_map(
         CRAFT_DISCRIMINANT: lambda: CraftMap(kernel, **same),
         "CRAFT auto": lambda: CraftMap("auto", **same),
         "CRAFT principal": lambda: CraftMap(kernel, down="principal", **same),
-        "CRAFT metric": lambda: MetricMap(CraftMap(kernel, **same)),
+        "CRAFT metric": lambda: MetricMap(CraftMap(kernel, down="auto", **same)),
         "Nystroem k-means": kmeans,
         "Nystroem metric": lambda: MetricMap(kmeans()),
     }
