@@ -14,7 +14,7 @@ from craftmaps.maps.hadamard_products import padded_length
 from craftmaps.maps.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
 
 _RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
-_LEARNED = 16  # the most where a subspace is learned: it hardly changes with more, and costs D E
+_LEARNED = 1 << 14  # D, or 8 E, beyond which a learned subspace hardly changes: it costs D E
 _EXACT = {"none": -1, "up": 0, "append": 1}  # the last degree that h01 makes exact
 _ENOUGH = 0.15  # the share of the down-projection's variance that the up-projection may add
 
@@ -71,7 +71,11 @@ def plan_maclaurin(
                 break
         return found
 
-    totals = [ratio * n_components for ratio in _ratios(learned)] if n_up is None else [n_up]
+    totals = (
+        [ratio * n_components for ratio in _ratios(n_components, learned)]
+        if n_up is None
+        else [n_up]
+    )
     plans = [plan for degree in degrees[:3] if (plan := best(degree, totals))]
     if plans:  # monomials of higher degrees are to lower the error, not to raise the cost
         enough = min(plans, key=lambda plan: plan.error).n_up
@@ -99,7 +103,7 @@ def plan_tensor_sketch(
     moments = PairMoments.of_sample(X, rng)
     value, spread = _spread(moments, kernel.value)
     scale = float(np.mean(value**2))
-    for ratio in _ratios(learned):
+    for ratio in _ratios(n_components, learned):
         total = ratio * n_components if n_up is None else n_up
         up = tensor_sketch_variance(kernel, moments) / total
         down = _fold_share(total, n_components) * spread
@@ -197,8 +201,9 @@ class _Sample:
         return max(0.0, spread - 2 * float(np.sum(sizes / counts[used])))
 
 
-def _ratios(learned: bool) -> tuple[int, ...]:
-    return tuple(ratio for ratio in _RATIOS if ratio <= _LEARNED or not learned)
+def _ratios(n_components: int, learned: bool) -> list[int]:
+    most = max(8, _LEARNED // n_components) if learned else _RATIOS[-1]
+    return [ratio for ratio in _RATIOS if ratio <= most]
 
 
 def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
