@@ -17,6 +17,7 @@ from craftmaps import (
     TensorSketch,
     VovkReal,
 )
+from craftmaps.maps import craft, craft_plan
 from craftmaps.maps.down import DRAW
 from craftmaps.maps.pooled_products import PooledProducts
 from oracles import hadamard_features, monomials
@@ -265,6 +266,36 @@ def test_a_principal_subspace_goes_below_the_floor():
     assert np.isnan(learned.expected_error_)
     with pytest.raises(ValueError, match=r"at least as many rows in fit, got 50"):
         CraftMap(kernel, 60, down="principal", h01="none").fit(X[:50])
+
+
+@pytest.mark.parametrize("up", ["maclaurin", "tensor-sketch"])
+def test_auto_learns_a_subspace_where_components_are_few(monkeypatch, up):
+    """And rows are enough; otherwise it is the fold, to the last bit."""
+    X = rows(300, 30)
+    auto, learned, drawn = (
+        CraftMap(Polynomial(4), 60, up=up, down=down, random_state=0).fit(X)
+        for down in ("auto", "principal", "fold")
+    )
+    np.testing.assert_array_equal(auto.transform(X), learned.transform(X))
+    assert np.abs(auto.transform(X) - drawn.transform(X)).max() > 0.1
+    few_rows = X[:239]
+    expected = drawn.fit(few_rows).transform(X)
+    np.testing.assert_array_equal(auto.fit(few_rows).transform(X), expected)
+    assert np.isfinite(auto.expected_error_)
+    monkeypatch.setattr(craft, "_FEW", 59)
+    np.testing.assert_array_equal(auto.fit(X).transform(X), drawn.fit(X).transform(X))
+
+
+@pytest.mark.parametrize("up", ["maclaurin", "tensor-sketch"])
+def test_a_learned_subspace_does_not_go_up_as_far(monkeypatch, up):
+    """The cost of learning and applying it grows with D, where that of a fold hardly does."""
+    X = rows(400, 16)
+    drawn, learned = (CraftMap(Polynomial(9), 20, up=up, down=d) for d in ("fold", "principal"))
+    assert drawn.fit(X).n_up_ == learned.fit(X).n_up_ > 16 * 20
+    monkeypatch.setattr(craft_plan, "_LEARNED", 16 * 20)
+    assert learned.fit(X).n_up_ == 16 * 20
+    monkeypatch.setattr(craft_plan, "_LEARNED", 20)
+    assert learned.fit(X).n_up_ == 8 * 20
 
 
 def test_own_maps_are_cloned_sized_and_seeded():

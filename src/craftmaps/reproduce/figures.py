@@ -19,6 +19,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E
 _MARKERS = "osD^vPX*"
 _LINES = ("-", "--", "-.", ":")
 _FEW = 7  # sizes that all have a tick
+_CLOSE = 0.1  # of the axis, within which a second label would touch the first
 _MOST = 250  # points that are drawn of a curve
 
 
@@ -120,7 +121,12 @@ def _label_x(axes: Any, x: Sequence[Any]) -> None:
     """Ticks where the runs are, if they are few."""
     numeric = all(isinstance(one, int | float) for one in x)
     if not numeric or len(x) <= _FEW:
-        axes.set_xticks(x if numeric else range(len(x)), [_power(label) for label in labels(x)])
+        at = np.array(x if numeric else range(len(x)), dtype=float)
+        names = [_power(label) for label in labels(x)]
+        seen = np.log(at) if axes.get_xscale() == "log" else at
+        for i in np.flatnonzero(np.diff(seen) < _CLOSE * np.ptp(seen)):
+            names[i] = ""
+        axes.set_xticks(at, names)
         axes.set_xticks([], minor=True)
 
 

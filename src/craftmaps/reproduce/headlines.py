@@ -13,7 +13,7 @@ from craftmaps.reproduce.verdict import UNDECIDED
 
 _BAR = 0.9  # share of the cells
 _POINT = 1  # per cent of accuracy that a faster row may lack
-_CRAFT = ("CRAFT v2", "CRAFT metric")  # our map with its defaults, and behind a learnt metric
+_CRAFT = ("CRAFT v2", "CRAFT metric")  # our map with its defaults, and all that it can learn
 
 
 @dataclass(frozen=True)
