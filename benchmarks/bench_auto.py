@@ -3,27 +3,17 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from benchmarks.grid import (
     CLASSIFICATION,
     N_COMPONENTS,
-    PREPROCESSING,
     REGRESSION,
-    error,
-    is_classification,
-    load,
+    learned_error,
+    prepared,
     widths,
 )
 from benchmarks.harness import DATA, table
-from craftmaps import (
-    CraftMap,
-    FourierFeatures,
-    Gaussian,
-    OnePassClassifier,
-    OnePassRegressor,
-    Polynomial,
-)
+from craftmaps import CraftMap, FourierFeatures, Gaussian, Polynomial
 
 DEGREES = (2, 3, 5, 7)
 FACTORS = (0.5, 2, 8)
@@ -51,18 +41,13 @@ def report() -> str:
 
 
 def line(name: str, preprocessing: str) -> list[Any]:
-    X, y, X_test, y_test = load(name)
-    scaler = clone(PREPROCESSING[preprocessing]).fit(X)
-    X, X_test = (np.asarray(scaler.transform(A), dtype=np.float32) for A in (X, X_test))
+    rows = prepared(name, preprocessing)
+    X = rows[0]
     scale = 1 / float(np.mean(np.sum(X.astype(float) ** 2, axis=1)))
     size: dict[str, Any] = {"n_components": N_COMPONENTS, "random_state": 0}
 
     def fit(feature_map: Any) -> float:
-        learner = OnePassClassifier if is_classification(name) else OnePassRegressor
-        predicted = learner(feature_map).fit(X, y).predict(X_test)
-        if is_classification(name):
-            return float(np.mean(predicted != y_test))
-        return error(predicted[:, None], y_test, None)
+        return learned_error(name, feature_map, rows)
 
     found = [fit(CraftMap(Polynomial(p, gamma=scale), **size)) for p in DEGREES]
     gaussians = (widths(Gaussian, X, factor) for factor in FACTORS)

@@ -32,6 +32,8 @@ from craftmaps import (
     Matern,
     NormalEquations,
     Nystroem,
+    OnePassClassifier,
+    OnePassRegressor,
     Polynomial,
     RandomMaclaurin,
     TensorSketch,
@@ -88,6 +90,24 @@ def error(predicted: np.ndarray, truth: np.ndarray, classes: np.ndarray | None) 
     if classes is not None:
         return float(np.mean(classes[predicted.argmax(axis=1)] != truth))
     return float(np.sqrt(np.mean((predicted[:, 0] - truth) ** 2)) / np.std(truth))
+
+
+def prepared(name: str, preprocessing: str) -> tuple[Any, Any, Any, Any]:
+    """X, y, X_test, y_test after preprocessing."""
+    X, y, X_test, y_test = load(name)
+    scaler = clone(PREPROCESSING[preprocessing]).fit(X)
+    X, X_test = (np.asarray(scaler.transform(A), dtype=np.float32) for A in (X, X_test))
+    return X, y, X_test, y_test
+
+
+def learned_error(name: str, feature_map: Any, rows: tuple[Any, Any, Any, Any]) -> float:
+    """Test error of a learner with all its defaults, of `prepared` rows."""
+    X, y, X_test, y_test = rows
+    learner = OnePassClassifier if is_classification(name) else OnePassRegressor
+    predicted = learner(feature_map).fit(X, y).predict(X_test)
+    if is_classification(name):
+        return float(np.mean(predicted != y_test))
+    return error(predicted[:, None], y_test, None)
 
 
 def full_grid(name: str) -> list[Point]:

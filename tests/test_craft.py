@@ -269,8 +269,8 @@ def test_a_principal_subspace_goes_below_the_floor():
 
 
 @pytest.mark.parametrize("up", ["maclaurin", "tensor-sketch"])
-def test_auto_learns_a_subspace_where_components_are_few(monkeypatch, up):
-    """And rows are enough; otherwise it is the fold, to the last bit."""
+def test_auto_learns_a_subspace_where_it_is_likely_to_pay(monkeypatch, up):
+    """Few components, rows enough, and a fold that errs: otherwise it is the fold itself."""
     X = rows(300, 30)
     auto, learned, drawn = (
         CraftMap(Polynomial(4), 60, up=up, down=down, random_state=0).fit(X)
@@ -278,12 +278,28 @@ def test_auto_learns_a_subspace_where_components_are_few(monkeypatch, up):
     )
     np.testing.assert_array_equal(auto.transform(X), learned.transform(X))
     assert np.abs(auto.transform(X) - drawn.transform(X)).max() > 0.1
-    few_rows = X[:239]
-    expected = drawn.fit(few_rows).transform(X)
-    np.testing.assert_array_equal(auto.fit(few_rows).transform(X), expected)
-    assert np.isfinite(auto.expected_error_)
-    monkeypatch.setattr(craft, "_FEW", 59)
-    np.testing.assert_array_equal(auto.fit(X).transform(X), drawn.fit(X).transform(X))
+
+    def is_drawn(X):
+        np.testing.assert_array_equal(auto.fit(X).transform(X), drawn.fit(X).transform(X))
+        return np.isfinite(auto.expected_error_)
+
+    assert is_drawn(X[:239])
+    with monkeypatch.context() as patched:
+        patched.setattr(craft, "_FEW", 59)
+        assert is_drawn(X)
+    monkeypatch.setattr(craft, "_ERRS", 1.01 * drawn.fit(X).expected_error_)
+    assert is_drawn(X)
+    monkeypatch.setattr(craft, "_ERRS", 0.99 * drawn.expected_error_)
+    np.testing.assert_array_equal(auto.fit(X).transform(X), learned.transform(X))
+
+
+def test_auto_learns_a_subspace_of_maps_of_your_own():
+    X = rows(300, 30)
+    own = RandomMaclaurin(Polynomial(4), 400)
+    auto, learned = (
+        CraftMap(None, 60, up=own, down=d, random_state=0) for d in ("auto", "principal")
+    )
+    np.testing.assert_array_equal(auto.fit_transform(X), learned.fit_transform(X))
 
 
 @pytest.mark.parametrize("up", ["maclaurin", "tensor-sketch"])

@@ -1,5 +1,6 @@
 """CRAFTMaps: project up non-linearly, then down."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ _DOWN = (*DRAW, "principal", "auto")
 _H01 = ("auto", "append", "up", "none")
 _BUFFER = 1 << 23  # bytes of up-projected rows that exist at a time, off the fused path
 _SAMPLE = 4  # rows per component from which a principal subspace is learned
-_FEW = 1024  # components up to which down="auto" learns one
+_FEW = 1024  # components up to which down="auto" learns one,
+_ERRS = 0.1  # if the expected error of a fold is beyond this
 
 
 class CraftMap(FeatureMap):
@@ -45,8 +47,9 @@ class CraftMap(FeatureMap):
         The down-projection: a signed fold, a subsampled randomized Hadamard transform, dense
         Gaussian or sign matrices, stacked count sketches; or "principal", the leading subspace of
         the up-projected rows seen in `fit`, which is not unbiased but has the least error. "auto"
-        is "principal" for up to 1,024 components and at least four rows for each of them in `fit`,
-        beyond that "fold", which takes no products of matrices.
+        is "principal" where that is likely to pay: for up to 1,024 components, at least four rows
+        for each of them in `fit`, and an expected error of more than 0.1 otherwise. Else it is
+        "fold", which takes no products of matrices.
     h01 : {"auto", "append", "up", "none"}, default="auto"
         What becomes of the terms of degree 0 and 1 (up="maclaurin" only). "append": exact columns
         beside the down-projection of the rest; "up": exact in the up-projection, and projected
@@ -123,7 +126,7 @@ class CraftMap(FeatureMap):
             self.kernel_ = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
 
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        down = self._down(X.shape[0])
+        down = self._down(X, rng)
         learned = down == "principal"
         plan = self._plan(X, learned, rng)
         self.n_up_ = plan.n_up
@@ -149,12 +152,15 @@ class CraftMap(FeatureMap):
         else:
             self.down_ = DRAW[down](n_in, n_out, rng)
 
-    def _down(self, n_rows: int) -> str:
-        """The kind of down-projection."""
+    def _down(self, X: Any, rng: np.random.Generator) -> str:
+        """The kind of down-projection; `rng` stays as it is."""
         if self.down != "auto":
             return self.down
-        few = self.n_components <= min(_FEW, n_rows // _SAMPLE)
-        return "principal" if few else "fold"
+        few = self.n_components <= min(_FEW, X.shape[0] // _SAMPLE)
+        known = isinstance(self.up, str)  # of maps of your own no error is expected
+        if not few or (known and self._plan(X, False, deepcopy(rng)).error <= _ERRS):
+            return "fold"
+        return "principal"
 
     def _plan(self, X: Any, learned: bool, rng: np.random.Generator) -> CraftPlan:
         """Decide on the up-projection and, unless it is Random Maclaurin, fit it."""
