@@ -71,11 +71,7 @@ def plan_maclaurin(
                 break
         return found
 
-    totals = (
-        [ratio * n_components for ratio in _ratios(n_components, learned)]
-        if n_up is None
-        else [n_up]
-    )
+    totals = _totals(n_components, n_up, learned)
     plans = [plan for degree in degrees[:3] if (plan := best(degree, totals))]
     if plans:  # monomials of higher degrees are to lower the error, not to raise the cost
         enough = min(plans, key=lambda plan: plan.error).n_up
@@ -103,11 +99,10 @@ def plan_tensor_sketch(
     moments = PairMoments.of_sample(X, rng)
     value, spread = _spread(moments, kernel.value)
     scale = float(np.mean(value**2))
-    for ratio in _ratios(n_components, learned):
-        total = ratio * n_components if n_up is None else n_up
+    for total in _totals(n_components, n_up, learned):
         up = tensor_sketch_variance(kernel, moments) / total
         down = _fold_share(total, n_components) * spread
-        if up <= _ENOUGH * down or n_up is not None:
+        if up <= _ENOUGH * down:
             break
     return given_plan(total, math.sqrt((up + down) / scale) if scale else 0.0)
 
@@ -201,9 +196,12 @@ class _Sample:
         return max(0.0, spread - 2 * float(np.sum(sizes / counts[used])))
 
 
-def _ratios(n_components: int, learned: bool) -> list[int]:
+def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
+    """The sizes D to choose from."""
+    if n_up is not None:
+        return [n_up]
     most = max(8, _LEARNED // n_components) if learned else _RATIOS[-1]
-    return [ratio for ratio in _RATIOS if ratio <= most]
+    return [ratio * n_components for ratio in _RATIOS if ratio <= most]
 
 
 def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
