@@ -20,6 +20,7 @@ from craftmaps import (
     RandomMaclaurin,
     ScaledMap,
 )
+from craftmaps.maps import craft, metric
 from craftmaps.maps.metric import gradient_products
 
 INNER = CraftMap(Polynomial(3), 64, random_state=0)
@@ -184,6 +185,30 @@ def test_labels_of_any_kind():
 def test_a_trial_has_room_for_columns_that_stay_exact(inner):
     X, y = along(np.eye(1100)[0], n=60)
     assert MetricMap(inner).fit(X, y).transform(X).shape == (60, 2000)
+
+
+def test_trials_do_what_the_map_itself_will_do(monkeypatch):
+    """Of so many components down="auto" is a fold, so powers are judged with folds."""
+    monkeypatch.setattr(metric, "_MOST_COMPONENTS", 50)
+    monkeypatch.setattr(metric, "_ROOM", 10)
+    monkeypatch.setattr(craft, "_FEW", 60)
+    X, y = along(np.array([1.0, 0, 0, 0, 0, 0]), n=600)
+    tried = []
+    fit = CraftMap._draw
+
+    def draw(self, X, rng):
+        fit(self, X, rng)
+        tried.append((self.n_components, self.down_ is None))
+
+    monkeypatch.setattr(CraftMap, "_draw", draw)
+    for size, folds in ((100, True), (60, False)):
+        tried.clear()
+        auto = CraftMap(Polynomial(6), size, down="auto", random_state=0)
+        MetricMap(auto).fit(X, y)
+        assert tried == [(50, folds)] * 3 + [(size, folds)]
+    nested = MetricMap(ScaledMap(auto))._smaller(20)
+    assert nested.n_components == 20
+    assert nested.feature_map.feature_map.down == "auto"
 
 
 def test_a_stream_learns_the_metric_from_its_first_block():

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from craftmaps import model_file
@@ -112,6 +112,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @abstractmethod
     def _fill(self, X: Any, out: np.ndarray) -> None:
         """Write the features of X's rows into `out`."""
+
+    def _smaller(self, n_components: int) -> Self:
+        """An unfitted map with fewer components that does otherwise what this one would do."""
+        smaller: Self = clone(self).set_params(n_components=n_components)
+        return smaller
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,7 @@
 """CRAFTMaps: project up non-linearly, then down."""
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -161,6 +161,12 @@ class CraftMap(FeatureMap):
         if not few or (known and self._plan(X, False, deepcopy(rng)).error <= _ERRS):
             return "fold"
         return "principal"
+
+    def _smaller(self, n_components: int) -> Self:
+        smaller = super()._smaller(n_components)
+        if self.down == "auto" and self.n_components > _FEW:
+            smaller.set_params(down="fold")
+        return smaller
 
     def _plan(self, X: Any, learned: bool, rng: np.random.Generator) -> CraftPlan:
         """Decide on the up-projection and, unless it is Random Maclaurin, fit it."""

@@ -129,10 +129,9 @@ class MetricMap(WrappedMap):
         if len(roots) == 1:
             self.power_, self.root_ = roots[0]
             return
-        probe = clone(self.feature_map)
-        if "n_components" in probe.get_params(deep=False):
-            most = max(_MOST_COMPONENTS, X.shape[1] + _ROOM)
-            probe.set_params(n_components=min(self.n_components, most))
+        most = max(_MOST_COMPONENTS, X.shape[1] + _ROOM)
+        large = self.n_components > most
+        probe = self.feature_map._smaller(most) if large else self.feature_map
 
         def error(root: np.ndarray | None) -> float:
             features = clone(probe).fit(self._seen(X[kept], root), y[kept])

@@ -1,7 +1,7 @@
 """What maps with another map inside have in common."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -41,6 +41,11 @@ class WrappedMap(FeatureMap):
         changed = self._changed(X).astype(X.dtype, copy=False)
         self.feature_map_ = clone(self.feature_map).fit(changed, y)
         self._n_features_out = int(self.feature_map_._n_features_out)
+
+    def _smaller(self, n_components: int) -> Self:
+        inside = self.feature_map._smaller(n_components)
+        smaller: Self = clone(self).set_params(feature_map=inside)
+        return smaller
 
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
         """All is done with the targets at hand."""
