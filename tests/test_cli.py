@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from sklearn.datasets import load_digits, load_wine
 
 import craftmaps
 from craftmaps import array_file
+from craftmaps.cli import options
 from craftmaps.cli.main import craftmaps as command_line
 
 COMMANDS = ("fit", "predict", "evaluate", "compare", "info", "export", "bench", "demo", "reproduce")
@@ -224,6 +226,28 @@ def test_an_interrupted_fit_is_resumed(tmp_path, monkeypatch):
     here(*line.replace("kept", "other").split())
     assert np.array_equal(resumed.coef_, craftmaps.load(tmp_path / "model.craft").coef_)
     assert resumed.n_samples_seen_ == 60_000
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_no_library_makes_another_error_of_an_interruption(handler):
+    def careless():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise TypeError("careless")
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        error, text = {
+            signal.default_int_handler: (options.Stopped, "the way on"),
+            signal.SIG_IGN: (TypeError, "careless"),
+        }[handler]
+        with pytest.raises(error, match=text), options.stoppable(lambda: "the way on"):
+            careless()
+        assert signal.getsignal(signal.SIGINT) is handler
+        with pytest.raises(OSError, match="full"), options.stoppable(lambda: "the way on"):
+            raise OSError("full")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_help_starts_without_the_library():

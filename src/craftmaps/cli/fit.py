@@ -42,10 +42,8 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
     """
     _check(output, **given)
     start = time.perf_counter()
-    try:
+    with options.stoppable(lambda: _way_on(given["checkpoint"])):
         facts = _fit(data, output, **given)
-    except KeyboardInterrupt:
-        raise options.Stopped(_way_on(given["checkpoint"])) from None
     facts |= {"seconds": time.perf_counter() - start, "peak_memory_MB": _peak_memory()}
     options.report(facts | {"output": output, "bytes": Path(output).stat().st_size}, as_json)
 

@@ -1,7 +1,10 @@
 """Options that several commands share, and the way in which all of them report."""
 
 import json
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import click
@@ -9,6 +12,34 @@ import click
 
 class Stopped(Exception):
     """By Ctrl-C; the text says how to go on."""
+
+
+@contextmanager
+def stoppable(way_on: Callable[[], str]) -> Iterator[None]:
+    """Make Ctrl-C raise Stopped with what `way_on` says, whatever error becomes of it on the way.
+
+    NumPy for one drops a KeyboardInterrupt that comes while it compares structured arrays, and
+    raises a TypeError about their types.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        signal.default_int_handler(number, frame)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so under nohup
+    if usual:
+        signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    except BaseException as error:
+        if asked or isinstance(error, KeyboardInterrupt):
+            raise Stopped(way_on()) from None
+        raise
+    finally:
+        if usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 Decorator = Callable[[Any], Any]

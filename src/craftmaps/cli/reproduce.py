@@ -54,11 +54,9 @@ def reproduce(
         _check_plots()
     from craftmaps.reproduce.report import write_report
 
-    try:
+    with options.stoppable(lambda: _way_on(out)):
         results = _run(specs, out, quick, seeds)
         page = write_report(specs, results, out, quick)
-    except KeyboardInterrupt:
-        raise options.Stopped(_way_on(out)) from None
     _tell(specs, results, quick, page, as_json)
 
 
