@@ -84,4 +84,6 @@ def test_too_large_a_map_is_refused_before_it_is_used(digits, monkeypatch):
     feature_map = RandomMaclaurin(n_components=1000, random_state=0)
     with pytest.raises(MemoryError, match=r"1000 features and 10 targets need 0\.02 GB"):
         OnePassClassifier(feature_map).partial_fit(X, y)
-    OnePassClassifier(feature_map).fit(X[:100], y[:100])  # solved in the span of 100 rows
+    OnePassClassifier(feature_map).fit(X[:80], y[:80])  # solved in the span of 80 rows
+    with pytest.raises(MemoryError, match=r"200 rows of 1000 features need 0\.00 GB.*about 625"):
+        OnePassClassifier(feature_map).fit(X[:200], y[:200])

@@ -93,6 +93,11 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
     below the alpha that makes a difference. A row of sample_weight 2 counts as two rows, in GCV
     too: give weights of mean 1 there.
 
+    `fit` keeps rows that are fewer than their features. More than 16,384 of them are solved for by
+    conjugate gradients, to 2/3 of the digits of features. "gcv" is then the best of half-decades
+    for a tenth of the rows that is left out, and leave-one-out predictions take all rows to have
+    the mean leverage.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -338,10 +343,9 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             calibrates=True,
         )
 
-    def _loss(self, left_out: np.ndarray) -> np.ndarray:
+    def _loss(self, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""
-        sample = self._stream.sample
-        return np.array([log_loss(self._code.scores(left_out), sample.labels, sample.weights)])
+        return np.array([log_loss(self._code.scores(predicted), labels, weights)])
 
     def _announce(self, classes: np.ndarray) -> None:
         new = np.setdiff1d(classes, self.classes_)

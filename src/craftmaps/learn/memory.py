@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+MANY = 16384  # rows beyond which products of all of them are made only if there is no other way
 _GROUPS = (  # limit and use of a container, versions 2 and 1 of control groups
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -49,6 +50,28 @@ def refuse_if_too_large(
         f"{needed / 1e9:.2f} GB, and {available / 1e9:.2f} GB are available; use at most about "
         f"{fits} features (n_components), or a code with fewer bits if there are many classes"
         f"{', or give one alpha, which saves a copy' if copy else ''}."
+    )
+
+
+def refuse_too_many_rows(n_rows: int, n_features: int, itemsize: int, *, spanned: bool) -> None:
+    """Raise MemoryError, before anything is allocated, if rows fewer than features cannot be kept.
+
+    `spanned` says that the problem will be solved in the space that they span, which takes four
+    matrices of the products of all rows.
+    """
+    features, products = itemsize * n_rows * n_features, 32 * n_rows**2 if spanned else 0
+    available = available_bytes()
+    if available is None or features + products <= available:
+        return
+    fits = max(1, available // (itemsize * n_rows))
+    advice = f"use at most about {fits} features (n_components), or fewer rows"
+    if features <= available:
+        advice = "use fewer rows"
+        if n_rows > MANY:
+            advice += ", or one alpha for all targets, a number or 'gcv'"
+    raise MemoryError(
+        f"{n_rows} rows of {n_features} features need {features / 1e9:.2f} GB, products of them "
+        f"{products / 1e9:.2f} GB, and {available / 1e9:.2f} GB are available; {advice}."
     )
 
 

@@ -243,7 +243,7 @@ class NormalEquations:
         right = np.column_stack([centred.astype(Z.dtype, copy=False), root])
         with np.errstate(over="ignore", invalid="ignore"):
             cross = (Z.T @ right).astype(np.float64)
-        _check_finite(cross, Z)
+        check_finite(cross, Z)
         offset = cross[:, -1] / weight
         z_mean = reference + offset
         part = self._rank_k(Z)
@@ -254,13 +254,13 @@ class NormalEquations:
         """Z^T Z in one triangle: returned for float32, already added for float64."""
         if Z.dtype == np.float64:
             with np.errstate(over="ignore"):
-                _check_finite(np.einsum("ij,ij->j", Z, Z), Z)  # before anything is added
+                check_finite(np.einsum("ij,ij->j", Z, Z), Z)  # before anything is added
             blas.dsyrk(1.0, Z.T, 1.0, self._lower, lower=1, overwrite_c=1)
             return None
         if not self._work:
             self._work.append(np.zeros(self._lower.shape, np.float32, order="F"))
         blas.ssyrk(1.0, Z.T, 0.0, self._work[0], lower=1, overwrite_c=1)
-        _check_finite(self._work[0].diagonal(), Z)
+        check_finite(self._work[0].diagonal(), Z)
         return self._work[0]
 
     def _combine(
@@ -300,7 +300,7 @@ def _reference(Z: np.ndarray) -> np.ndarray:
     return np.where(np.abs(mean) > _FAR * spread, mean, 0.0).astype(Z.dtype)
 
 
-def _check_finite(sums: np.ndarray, Z: np.ndarray) -> None:
+def check_finite(sums: np.ndarray, Z: np.ndarray) -> None:
     """Complain about rows whose sums overflow, before they are added to others."""
     if not np.isfinite(sums).all():
         raise ValueError(

@@ -14,7 +14,8 @@ from craftmaps import model_file
 from craftmaps.learn import ridge
 from craftmaps.learn.checkpoint import Checkpoint, positioned
 from craftmaps.learn.codes import DISCRIMINANT, Discriminant
-from craftmaps.learn.memory import refuse_if_too_large
+from craftmaps.learn.kept_rows import KeptRows, search
+from craftmaps.learn.memory import MANY, refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.penalty import penalty_of
 from craftmaps.learn.progress import Progress
@@ -89,19 +90,22 @@ def begin(
     if feature_map is not None:
         feature_map = clone(feature_map).fit(X, y)
     n_features = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
-    few = n_rows is not None and n_rows < n_features
+    capacity = estimator.block_rows if n_rows is None else min(estimator.block_rows, n_rows)
     n_folds = 1 if _is_single(estimator.alpha) else estimator.n_folds
-    if not few:
+    if n_rows is not None and n_rows < n_features:
+        spanned = n_rows <= MANY or not _may_iterate(estimator)
+        refuse_too_many_rows(n_rows, n_features, X.dtype.itemsize, spanned=spanned)
+        capacity = n_rows
+    else:
         in_place = ridge.solves_in_place(
             estimator.alpha, estimator.fit_intercept, hasattr(feature_map, "penalty")
         )
         refuse_if_too_large(n_features, n_targets, X.dtype.itemsize, n_folds, copy=not in_place)
-    capacity = estimator.block_rows if n_rows is None else min(estimator.block_rows, n_rows)
     estimator.feature_map_ = feature_map
     estimator._stream = FeatureStream(
         feature_map,
         n_features,
-        n_rows if few and n_rows is not None else capacity,
+        capacity,
         X.dtype,
         encode,
         n_folds,
@@ -156,9 +160,12 @@ def predictions(estimator: Any, X: Any) -> Iterator[np.ndarray]:
 def left_out_predictions(estimator: Any) -> np.ndarray:
     """What would be predicted for the rows of the sample, had each been left out of the pass."""
     solution, stream = solution_of(estimator), stream_of(estimator)
+    fitted = stream.sample.Z @ solution.coef + solution.intercept
+    if solution.mean_leverage is not None:
+        Y = stream.encode(stream.sample.labels).astype(np.float64)
+        return _left_out_on_average(fitted, Y, stream.sample.weights, solution.mean_leverage)
     penalty = penalty_of(stream.feature_map, stream.n_features)
     problem = stream.problem(estimator.fit_intercept, penalty is None)
-    fitted = stream.sample.Z @ solution.coef + solution.intercept
     predicted, _ = ridge.left_out_predictions(
         problem.total(),
         _left_out(estimator, stream, problem),
@@ -218,6 +225,8 @@ def sample_weights(weights: Any, X: Any) -> np.ndarray | None:
 
 def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:
     penalty = penalty_of(stream.feature_map, stream.n_features)
+    if penalty is None and stream.keeps_many_rows() and _may_iterate(estimator):
+        return _solve_by_iteration(estimator, stream)
     problem = stream.problem(estimator.fit_intercept, penalty is None)
     alpha, errors = estimator.alpha, None
     options: dict[str, Any] = {"fit_intercept": estimator.fit_intercept, "penalty": penalty}
@@ -242,6 +251,37 @@ def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:
     return problem.restore(solution)
 
 
+def _solve_by_iteration(estimator: Any, stream: FeatureStream) -> ridge.Solution:
+    Z, labels, weights = stream.kept()
+    Y = stream.encode(labels).astype(np.float64)
+    alpha, alphas, scores = estimator.alpha, None, None
+    if isinstance(alpha, str):
+
+        def score(judged: np.ndarray, predicted: np.ndarray) -> float:
+            held = _held(estimator, predicted, Y[judged], labels[judged], weights[judged])
+            return float(held.scores(predicted).mean())
+
+        alphas, scores = search(Z, Y, weights, estimator.fit_intercept, score)
+        scores = scores[:, None]
+        alpha = ridge.largest_of_best(alphas, scores, per_target=False)
+    rows = KeptRows(Z, weights, estimator.fit_intercept)
+    solution = rows.solve(Y, float(alpha))
+    solution.alphas, solution.scores, solution.left_out = alphas, scores, alphas is not None
+    if getattr(estimator, "decoding", None) == DISCRIMINANT:
+        fitted, leverage = rows.predicted(solution), float(solution.mean_leverage or 0.0)
+        predicted = _left_out_on_average(fitted, Y, weights, leverage)
+        solution.discriminant = Discriminant.of_rows(predicted, labels, weights)
+    return solution
+
+
+def _left_out_on_average(
+    fitted: np.ndarray, Y: np.ndarray, weights: np.ndarray, leverage: float
+) -> np.ndarray:
+    """Predictions for rows had each been left out, if all had the same leverage."""
+    held = ridge.LeftOut(np.empty((0, 0)), Y, weights)
+    return held.predicted(fitted, np.full(len(Y), leverage))
+
+
 def _discriminant(
     stream: FeatureStream,
     problem: Problem,
@@ -255,7 +295,7 @@ def _discriminant(
     interpolating them.
     """
     if problem.space is not None:
-        labels, weights = stream.kept()
+        _, labels, weights = stream.kept()
         Y = stream.encode(labels).astype(np.float64)
         held = ridge.LeftOut(problem.space.coordinates, Y, weights)
         fitted = held.Z @ solution.coef + solution.intercept
@@ -271,12 +311,25 @@ def _left_out(estimator: Any, stream: FeatureStream, problem: Problem) -> ridge.
     """The rows of the sample, judged by squared errors of targets or as the estimator does."""
     sample = stream.sample
     Y = stream.encode(sample.labels).astype(np.float64)
-    loss = None if estimator.alpha_per_target else getattr(estimator, "_loss", None)
-    return ridge.LeftOut(problem.rows(sample.Z), Y, sample.weights, loss)
+    return _held(estimator, problem.rows(sample.Z), Y, sample.labels, sample.weights)
+
+
+def _held(
+    estimator: Any, Z: np.ndarray, Y: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> ridge.LeftOut:
+    own = None if estimator.alpha_per_target else getattr(estimator, "_loss", None)
+    loss = None if own is None else lambda predicted: own(predicted, labels, weights)
+    return ridge.LeftOut(Z, Y, weights, loss)
 
 
 def _is_single(alpha: Any) -> bool:
     return isinstance(alpha, str) or np.ndim(alpha) == 0
+
+
+def _may_iterate(estimator: Any) -> bool:
+    """Whether one alpha for all targets is given, or is to be searched without folds."""
+    alpha = estimator.alpha
+    return _is_single(alpha) and not (isinstance(alpha, str) and estimator.alpha_per_target)
 
 
 def _check_parameters(estimator: Any) -> None:

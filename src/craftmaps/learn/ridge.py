@@ -16,7 +16,7 @@ from craftmaps.learn.penalty import whitening
 from craftmaps.learn.tridiagonal import TridiagonalForm
 
 _STEPS = 4  # alphas per decade when one is searched
-_EQUAL = 1e-3  # relative difference of scores that does not count
+EQUAL = 1e-3  # relative difference of scores that does not count
 _INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in errors of rows left out
 _LARGE = 2048  # features from which a reduction to a band is faster than one to three diagonals
 
@@ -30,7 +30,9 @@ class Solution:
     matrix that was solved: the ratio of extreme eigenvalues when alpha was searched, otherwise
     LAPACK's estimate in the 1-norm, for features scaled to equal lengths. alphas and scores are the
     search, if any, and left_out says that it was by rows left out. discriminant makes scores of
-    one-vs-rest predictions, if it was asked for.
+    one-vs-rest predictions, if it was asked for. mean_leverage is that of a row of weight 1, where
+    the system was solved by iteration and those of single rows are not known; condition is then an
+    estimate from a sample of the rows.
     """
 
     coef: np.ndarray
@@ -42,6 +44,7 @@ class Solution:
     scores: np.ndarray | None = None
     left_out: bool = False
     discriminant: Discriminant | None = None
+    mean_leverage: float | None = None
 
 
 @dataclass
@@ -105,8 +108,7 @@ def solve(
         there are, the less it tells overfitting from none. A row that any alpha interpolates, such
         as a single one, judges nothing.
     """
-    if not equations.weight:
-        raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
+    check_weight(equations.weight)
     if _is_number(alpha):
         return _solve_one(equations, float(alpha), fit_intercept, penalty)
     path = RidgePath(equations, fit_intercept, penalty)
@@ -116,13 +118,19 @@ def solve(
     scores = np.empty(0) if left_out is None else path.left_out(alphas, left_out)
     judged = bool(np.isfinite(scores).any())
     if judged:
-        best = _largest_of_best(alphas, scores, per_target)
+        best = largest_of_best(alphas, scores, per_target)
     else:
         scores = path.gcv(alphas)
         best = _best(alphas, scores, per_target)
     solution = path.solution(best)
     solution.alphas, solution.scores, solution.left_out = alphas, scores, judged
     return solution
+
+
+def check_weight(weight: float) -> None:
+    """Complain if the rows weigh nothing together."""
+    if not weight:
+        raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
 
 
 def solves_in_place(alpha: Any, fit_intercept: bool, penalised: bool) -> bool:
@@ -376,10 +384,10 @@ def _best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarra
     return np.asarray(alphas[scores.sum(axis=1).argmin()])
 
 
-def _largest_of_best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:
+def largest_of_best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:
     """The largest alpha whose score is the best to a thousandth: rounding does not choose."""
     scores = scores if per_target else scores.sum(axis=1)
-    good = scores <= (1 + _EQUAL) * scores.min(axis=0)
+    good = scores <= (1 + EQUAL) * scores.min(axis=0)
     return np.asarray(alphas[::-1][good[::-1].argmax(axis=0)])
 
 

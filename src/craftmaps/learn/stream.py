@@ -9,6 +9,7 @@ from scipy import sparse
 
 from craftmaps.learn import ridge
 from craftmaps.learn.calibration import RowSample
+from craftmaps.learn.memory import MANY
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.row_space import RowSpace
@@ -25,7 +26,8 @@ class FeatureStream:
     Rows are turned into features in a buffer of `capacity` rows, which becomes one rank-k update
     when it is full: how the stream is cut into blocks makes no difference. Row i of the stream
     belongs to fold i mod n_folds. As long as all rows fit the buffer and are fewer than the
-    features, they are kept, and the problem is solved in the space that they span.
+    features, they are kept, and the problem is solved in the space that they span, or by iteration
+    where they are many.
 
     Parameters
     ----------
@@ -143,14 +145,19 @@ class FeatureStream:
 
     def problem(self, fit_intercept: bool, rotatable: bool) -> "Problem":
         """The sums to solve; `rotatable` says that the penalty is the same in all directions."""
-        if rotatable and self._filled < self.n_features and not any(f.n_rows for f in self.folds):
+        if rotatable and self._keeps_all():
             return self._row_space(fit_intercept)
         self._flush()
         return Problem(self.folds)
 
-    def kept(self) -> tuple[np.ndarray, np.ndarray]:
-        """What came as y, and the weights, of the rows in the buffer."""
-        return self._y[: self._filled], self._weights[: self._filled]
+    def keeps_many_rows(self) -> bool:
+        """Whether all rows are kept, and are too many for the products of all of them."""
+        return self._filled > MANY and self._keeps_all()
+
+    def kept(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features, what came as y, and the weights, of the rows in the buffer."""
+        used = slice(self._filled)
+        return self._Z[used], self._y[used], self._weights[used]
 
     def flush_if_full(self) -> None:
         """Add a full buffer to the sums now, if the next row would do so anyway."""
@@ -190,6 +197,9 @@ class FeatureStream:
                 "this model was saved without the sums of its rows, so it predicts but cannot take "
                 "more of them; save it with resumable=True."
             )
+
+    def _keeps_all(self) -> bool:
+        return self._filled < self.n_features and not any(fold.n_rows for fold in self.folds)
 
     def _shed_sample(self) -> None:
         """Forget rows that have nothing to calibrate and no alpha to choose."""
