@@ -92,6 +92,16 @@ def test_an_unknown_name_lists_the_known_ones():
         spec.load("tabel")
 
 
+def test_a_single_method_may_be_left_out_with_its_reason():
+    text = TEXT.replace('{ "128" = "too large" }', '{ "128" = { TS = "too slow" } }')
+    panel = spec.parse("table", text).panels[0]
+    assert panel.why_not_run("TS", 128) == "too slow"
+    assert not panel.why_not_run("CRAFT v2", 128)
+    assert not panel.why_not_run("TS", 64)
+    runs = {(run["method"], run["size"]) for run in panel.runs(quick=False, seeds=None)}
+    assert runs == {("TS", 32), ("TS", 64), *(("CRAFT v2", size) for size in (32, 64, 128))}
+
+
 @pytest.mark.parametrize("name", spec.names())
 def test_every_specification_can_be_read_and_run(name):
     loaded = spec.load(name)

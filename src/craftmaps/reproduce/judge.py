@@ -178,4 +178,4 @@ def _absent(panel: Panel, method: str, x: Any, results: Results, quick: bool) ->
     reason = results.skipped(panel.run(method, x, quick))
     if reason is not None:
         return SKIPPED, reason
-    return NOT_RUN, "" if quick else panel.not_run.get(str(x), "")
+    return NOT_RUN, "" if quick else panel.why_not_run(method, x)

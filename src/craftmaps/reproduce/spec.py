@@ -47,7 +47,7 @@ class Panel:
     seeds_at : dict
         Other numbers of seeds, at some x.
     not_run : dict
-        The reason for which some x are left out of a full run.
+        The reason for which some x are left out of a full run, or those of single methods there.
     lower_is_better : bool
     same_settings : bool
         Whether printed values were measured as ours are. Seconds of another machine, for other
@@ -82,7 +82,7 @@ class Panel:
     quick_settings: dict[str, Any] = field(default_factory=dict)
     seeds: int = 3
     seeds_at: dict[str, int] = field(default_factory=dict)
-    not_run: dict[str, str] = field(default_factory=dict)
+    not_run: dict[str, str | dict[str, str]] = field(default_factory=dict)
     lower_is_better: bool = True
     same_settings: bool = True
     digits: int = 2
@@ -104,15 +104,20 @@ class Panel:
         found = method in self.printed and x in self.x
         return self.printed[method][self.x.index(x)] if found else math.nan
 
+    def why_not_run(self, method: str, x: Any) -> str:
+        """The reason for which a full run leaves out this cell; "" if it does not."""
+        reasons = self.not_run.get(str(x), "")
+        return reasons if isinstance(reasons, str) else reasons.get(method, "")
+
     def runs(self, quick: bool, seeds: int | None) -> Iterator[Run]:
         """All runs, the first seed of all cells before the second of any."""
-        shown = self.quick if quick else [x for x in self.x if str(x) not in self.not_run]
+        shown = self.quick if quick else self.x
         wanted = {x: seeds or self.seeds_at.get(str(x), 1 if quick else self.seeds) for x in shown}
         methods = dict.fromkeys([*filter(None, [self.relative_to]), *self.methods])
         for seed in range(max(wanted.values(), default=0)):
             for method in methods:
                 for x in shown:
-                    if seed < wanted[x]:
+                    if seed < wanted[x] and (quick or not self.why_not_run(method, x)):
                         run = self.run(method, x, quick) | {"seed": seed}
                         yield run
                         if self.curve_measure:
