@@ -82,20 +82,35 @@ def test_mean_leverage_is_within_five_standard_deviations(weighted):
     assert 5 * spread < 0.25 * np.trace(hat)  # so that half of it would be noticed
 
 
-def test_a_sample_of_the_rows_saves_iterations(monkeypatch):
-    Z, Y, _ = problem()
+@pytest.fixture
+def iterations(monkeypatch):
+    """Counts products with H while a function runs."""
 
-    def iterations():
-        count = []
+    def count(solve):
+        made = []
         times = KeptRows._times
         with monkeypatch.context() as patch:
-            patch.setattr(KeptRows, "_times", lambda self, V: count.append(0) or times(self, V))
-            KeptRows(Z, None, True).solve(Y, 1e-4)
-        return len(count)
+            patch.setattr(KeptRows, "_times", lambda self, V: made.append(0) or times(self, V))
+            solve()
+        return len(made)
 
-    sampled = iterations()
+    return count
+
+
+def test_a_sample_of_the_rows_saves_iterations(iterations, monkeypatch):
+    Z, Y, _ = problem()
+    sampled = iterations(lambda: KeptRows(Z, None, True).solve(Y, 1e-4))
     monkeypatch.setattr(kept_rows._Sample, "preconditioner", lambda self, alpha: lambda R: R)
-    assert sampled < 0.8 * iterations()
+    assert sampled < 0.8 * iterations(lambda: KeptRows(Z, None, True).solve(Y, 1e-4))
+
+
+def test_fewer_digits_save_iterations(iterations):
+    Z, Y, _ = problem()
+    rows = KeptRows(Z, None, True)
+    exact, rough = (rows.solve(Y, 0.01, digits).coef for digits in (2 / 3, 1 / 3))
+    np.testing.assert_allclose(rough, exact, atol=1e-4 * np.abs(exact).max())
+    many, few = (iterations(lambda d=d: rows.solve(Y, 0.01, d)) for d in (2 / 3, 1 / 3))
+    assert few < 0.7 * many
 
 
 def test_too_many_iterations_are_told(monkeypatch):
@@ -181,6 +196,15 @@ def test_alpha_is_searched_where_rows_left_out_are_predicted_best(
         for alpha in (model.alpha_ / 100, model.alpha_, model.alpha_ * 100)
     }
     assert min(errors, key=errors.get) == model.alpha_
+
+
+def test_rows_without_weight_do_not_judge():
+    Z, Y, _ = problem()
+    weights = np.zeros(N_ROWS)
+    weights[::20] = 1.0
+    judges = []
+    kept_rows.search(Z, Y, weights, True, lambda judged, predicted: judges.append(judged) or 1.0)
+    assert set(weights[judges[0]]) == {1.0}
 
 
 def test_more_rows_may_follow(digits, few_are_many):

@@ -49,8 +49,8 @@ class KeptRows:
         if fit_intercept:
             self._centre = self._gather(self._weights[:, None])[:, 0] / self._weight
 
-    def solve(self, Y: np.ndarray, alpha: float) -> Solution:
-        """Minimise sum w (y - b^T z - c)^2 + alpha |b|^2, to 2/3 of the digits of Z.
+    def solve(self, Y: np.ndarray, alpha: float, digits: float = 2 / 3) -> Solution:
+        """Minimise sum w (y - b^T z - c)^2 + alpha |b|^2, to so many of the digits of Z.
 
         Targets that depend on others, as the bits of a code do, cost nothing: b is linear in y, so
         that a basis of them is solved for. The degrees of freedom, tr H (H + alpha)^-1, are
@@ -68,7 +68,7 @@ class KeptRows:
             self.sample.preconditioner(alpha),
             right,
             basis.shape[1],
-            float(np.finfo(self._Z.dtype).eps) ** (2 / 3),
+            float(np.finfo(self._Z.dtype).eps) ** digits,
         )
         if not reached:
             warnings.warn(
@@ -176,12 +176,13 @@ def search(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Powers of 10^(1/2) around the best alpha, and their scores.
 
-    A random tenth of the rows is left out and predicted from the others; `score` is given their
-    places and predictions, and is the better the smaller. The first alpha is about the least
-    eigenvalue that a sample of the rows knows, where few iterations solve the system. From there on
-    it is lowered as long as scores fall, and raised instead if they rise at once.
+    A random tenth of the rows that weigh something is left out and predicted from the others;
+    `score` is given their places and predictions, and is the better the smaller. The first alpha is
+    about the least eigenvalue that a sample of the rows knows, where few iterations solve the
+    system. From there on it is lowered as long as scores fall, and raised instead if they rise at
+    once.
     """
-    judged = np.sort(np.random.default_rng(0).permutation(len(Z))[::_JUDGED])
+    judged = np.sort(np.random.default_rng(0).permutation(np.flatnonzero(weights))[::_JUDGED])
     teaching = weights.copy()
     teaching[judged] = 0.0
     rows = KeptRows(Z, teaching, fit_intercept)
@@ -191,7 +192,9 @@ def search(
     found: dict[int, float] = {}
 
     def improves(power: int) -> bool:
-        solution = rows.solve(Y, 10.0 ** (power / _STEPS))
+        # half of the digits tell one alpha from the next; the solution for another one as a start
+        # would look good enough where alpha is small, and hide that scores still fall
+        solution = rows.solve(Y, 10.0 ** (power / _STEPS), digits=1 / 2)
         best = min(found.values(), default=np.inf)
         found[power] = score(judged, rows.predicted(solution)[judged])
         return found[power] < (1 - EQUAL) * best

@@ -34,9 +34,9 @@ def measure(run: Run) -> dict[str, float]:
     """Test error in per cent, alpha, and seconds of the fit.
 
     Codes of 200 random bits, as printed, for the papers' methods and one-vs-rest for ours. Alpha
-    is what the learner chooses; where more than 8,000 unknowns are to be solved for, what it chooses
-    for 4,096 features of the same map. "Recommended" is the advice for 1,024 components on the rows
-    as they are, at the size of the run.
+    is what the learner chooses; where more than 8,000 unknowns are to be solved for, what it
+    chooses for 4,096 features of the same map. "Recommended" is the advice for 1,024 components on
+    the rows as they are, at the size of the run.
     """
     advised = run["method"] == RECOMMENDED
     data = (raw_rows if advised else unit_rows)(run["data"], run["seed"])
