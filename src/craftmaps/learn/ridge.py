@@ -13,6 +13,7 @@ from craftmaps.learn.codes import Discriminant
 from craftmaps.learn.factor import factor
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.penalty import whitening
+from craftmaps.learn.precision import FLOOR
 from craftmaps.learn.tridiagonal import TridiagonalForm
 
 _STEPS = 4  # alphas per decade when one is searched
@@ -171,7 +172,7 @@ class RidgePath:
         weights instead of repetitions, choose the same alpha.
         """
         top = max(self._form.trace, 0.0) or 1.0
-        bottom = 10 * self._eps * top
+        bottom = FLOOR * self._eps * top
         first, last = (int(np.ceil(_STEPS * np.log10(value))) for value in (bottom, 10 * top))
         return np.asarray(10.0 ** (np.arange(first, last + 1) / _STEPS))
 

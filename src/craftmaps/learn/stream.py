@@ -11,13 +11,14 @@ from craftmaps.learn import ridge
 from craftmaps.learn.calibration import RowSample
 from craftmaps.learn.memory import MANY
 from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.learn.precision import loses_directions
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.row_space import RowSpace
 from craftmaps.maps.base import FeatureMap
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
-_PRECISE = 2048  # features up to which their products are taken in float64, whatever they are
+_PRECISE = 2048  # features up to which their products are taken in float64, which costs little
 
 
 class FeatureStream:
@@ -51,6 +52,7 @@ class FeatureStream:
     """
 
     _calibrates = True  # of files that do not say
+    _doubles: bool | None = None  # whether products are taken in float64; None before the first
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class FeatureStream:
 
     def emptied(self) -> "FeatureStream":
         """Another stream of the same kind that has seen no rows."""
-        return FeatureStream(
+        empty = FeatureStream(
             self.feature_map,
             self.n_features,
             len(self._Z),
@@ -128,6 +130,8 @@ class FeatureStream:
             self.sample.size,
             self._calibrates,
         )
+        empty._doubles = self._doubles
+        return empty
 
     def settle(self) -> None:
         """Add the rows of the buffer to the sums, unless they are less to carry than sums."""
@@ -233,8 +237,11 @@ class FeatureStream:
 
     @property
     def _precision(self) -> np.dtype:
-        """Of the products of features that are summed."""
-        return np.dtype(np.float64) if self.n_features <= _PRECISE else self._Z.dtype
+        """Of the products of features that are summed; the first rows settle it."""
+        if self._doubles is None:
+            few = self.n_features <= _PRECISE
+            self._doubles = few or loses_directions(self._Z[: self._filled])
+        return np.dtype(np.float64) if self._doubles else self._Z.dtype
 
     def _pending(self) -> tuple[np.ndarray, np.ndarray | None]:
         weights = self._weights[: self._filled]

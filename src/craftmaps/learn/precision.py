@@ -1,0 +1,26 @@
+"""Whether single precision is enough for the products of features."""
+
+import numpy as np
+
+_LOOKED = 1024  # rows that tell it, or all that there are
+_FEW = 512  # that do not tell it
+_LOST = 0.25  # share of their directions that may be lost
+_MARGIN = 8.0  # above the floor: the sums have more eigenvalues than these rows, and they fall on
+FLOOR = 10.0  # units of rounding, times the trace, below which an eigenvalue is not to be told
+
+
+def loses_directions(Z: np.ndarray) -> bool:
+    """Whether many directions of rows Z would drown in the rounding of products in their precision.
+
+    Features of a smooth kernel of few columns vary by factors of millions from one direction to
+    another, and what tells classes apart may lie in the lesser ones. The eigenvalues of the
+    products of some rows fall as those of the sums of all of them do, which rounding hides below
+    about 10 eps times their trace. Those of few rows do not fall far enough to tell.
+    """
+    if len(Z) < _FEW:
+        return True
+    rows = Z[:_LOOKED].astype(np.float64)
+    rows -= rows.mean(axis=0)
+    values = np.linalg.eigvalsh(rows @ rows.T)
+    floor = FLOOR * float(np.finfo(Z.dtype).eps) * values.sum()
+    return bool(np.quantile(values, _LOST) < _MARGIN * floor)
