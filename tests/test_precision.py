@@ -53,4 +53,5 @@ def test_the_first_rows_settle_it_for_all(looked, tmp_path):
         again.partial_fit(X[:700].astype(np.float32), y[:700])
         again.merge(model)
     assert model._stream.emptied()._doubles
+    OnePassClassifier(alpha=1.0, block_rows=600).fit(X, y)  # in float64 there is nothing to settle
     assert looked == [600]

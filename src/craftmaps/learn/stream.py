@@ -239,8 +239,8 @@ class FeatureStream:
     def _precision(self) -> np.dtype:
         """Of the products of features that are summed; the first rows settle it."""
         if self._doubles is None:
-            few = self.n_features <= _PRECISE
-            self._doubles = few or loses_directions(self._Z[: self._filled])
+            known = self.n_features <= _PRECISE or self._Z.dtype == np.float64
+            self._doubles = known or loses_directions(self._Z[: self._filled])
         return np.dtype(np.float64) if self._doubles else self._Z.dtype
 
     def _pending(self) -> tuple[np.ndarray, np.ndarray | None]:
