@@ -34,6 +34,13 @@ def test_few_rows_do_not_tell():
     assert loses_directions(features(100)[:100])
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_left_to_the_sums(wrong):
+    Z = features(3)
+    Z[5, 6] = wrong
+    assert not loses_directions(Z)
+
+
 @pytest.fixture
 def looked(monkeypatch):
     """How many times rows are looked at, though features are few."""

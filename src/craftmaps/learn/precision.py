@@ -20,6 +20,8 @@ def loses_directions(Z: np.ndarray) -> bool:
     if len(Z) < _FEW:
         return True
     rows = Z[:_LOOKED].astype(np.float64)
+    if not np.isfinite(rows).all():
+        return False  # the sums will complain
     rows -= rows.mean(axis=0)
     values = np.linalg.eigvalsh(rows @ rows.T)
     floor = FLOOR * float(np.finfo(Z.dtype).eps) * values.sum()
