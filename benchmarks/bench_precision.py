@@ -34,7 +34,7 @@ def report() -> str:
 def line(name: str, label: str) -> list[Any]:
     X, y, X_test, y_test = prepared(name, "unit norm")
     X, y = X[:ROWS], y[:ROWS]
-    errors, times, model = [], [], OnePassClassifier(MAPS[label])
+    errors, times, model = [], [], OnePassClassifier(MAPS[label]).fit(X[:100], y[:100])  # compiles
     looks = stream.loses_directions
     for dtype, looking in ((np.float32, lambda Z: False), (np.float32, looks), (np.float64, looks)):
         stream.loses_directions = looking
