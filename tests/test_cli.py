@@ -147,6 +147,18 @@ def test_a_learnt_metric(folder):
     assert facts["error"] < 0.1
 
 
+def test_images(folder):
+    """With and without a metric; the model file has the gradients in it."""
+    same = ("--target", "digit", "--components", 64, "--images")
+    wrong = {}
+    for more in ((), ("--metric",)):
+        facts = here("fit", folder / "new.parquet", *same, *more, "-o", folder / "strokes.craft")
+        assert "ImageMap" in facts["map"]
+        assert ("MetricMap" in facts["map"]) == bool(more)
+        wrong[more] = facts["leave_one_out_error"]
+    assert max(wrong.values()) < 0.1
+
+
 def test_a_search_on_npz_learns_a_regression(folder):
     out, _ = run("craftmaps fit numbers.npz --target y --auto --components 64 -o r.craft", folder)
     assert "regression" in out
@@ -161,7 +173,11 @@ def test_a_search_on_npz_learns_a_regression(folder):
         ("fit train.csv --target colour -o m.craft", "no column 'colour'"),
         ("fit train.csv -o m.craft", "--target COLUMN"),
         ("fit train.csv --target class --budget 60s -o m.craft", "--auto"),
-        ("fit train.csv --target class --auto --metric -o m.craft", "leave --auto or --metric out"),
+        ("fit train.csv --target class --auto --metric -o m.craft", "searches without --metric"),
+        ("fit train.csv --target class --auto --images -o m.craft", "searches without --images"),
+        ("fit train.csv --target class --images --scale none -o m.craft", "--images or --scale"),
+        ("fit train.csv --target class --images --unit-norm -o m.craft", "--images or --unit-norm"),
+        ("fit train.csv --target class --images -o m.craft", "square number of pixels"),
         ("predict train.csv test.csv -o p.csv", "train.csv"),
         ("predict model.craft test.csv -o p.xls", ".parquet or .csv"),
         ("fit train.csv --target class -o nowhere/m.craft", "nowhere"),

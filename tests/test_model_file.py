@@ -21,6 +21,7 @@ from craftmaps import (
     DotProduct,
     FourierFeatures,
     Gaussian,
+    ImageMap,
     Matern,
     MetricMap,
     NormalEquations,
@@ -89,6 +90,19 @@ def test_more_maps_come_back(name, again):
 def test_a_learnt_metric_comes_back(power, again):
     feature_map = MetricMap(CraftMap(n_components=20, random_state=0), power=power)
     assert_same_features(feature_map.fit(X, LABELS), again)
+
+
+def test_a_map_of_images_comes_back(again):
+    inner = CraftMap(n_components=20, random_state=0)
+    images, _ = digits()
+    for shape in (None, (4, 16)):
+        feature_map = ImageMap(inner, cells=3, shape=shape).fit(images)
+        loaded = again(feature_map)
+        assert loaded.get_params()["shape"] == shape
+        assert np.array_equal(loaded.transform(images), feature_map.transform(images))
+    feature_map.cells = 4  # which the map inside does not fit
+    with pytest.raises(ValueError, match="arrays of ImageMap do not fit together"):
+        again(feature_map)
 
 
 def assert_same_features(feature_map, again):

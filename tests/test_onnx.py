@@ -19,6 +19,7 @@ from craftmaps import (
     Exponential,
     FourierFeatures,
     Gaussian,
+    ImageMap,
     Laplacian,
     Matern,
     MetricMap,
@@ -150,6 +151,14 @@ def test_a_learnt_metric(power, run):
     feature_map = MetricMap(inner, power=power).fit(X, X[:, 0] * X[:, 1])
     assert (feature_map.root_ is None) == (power == 0)
     assert_close(run(feature_map, X)[0], feature_map.transform(X.astype(np.float64)))
+
+
+@pytest.mark.parametrize("options", [{}, {"cells": 2, "directions": 9, "shape": (4, 16)}])
+def test_images(options, run):
+    images = DIGITS[:50].copy()
+    images[7] = 0  # has no gradients
+    feature_map = ImageMap(CraftMap(Polynomial(3), 50, random_state=0), **options).fit(images)
+    assert_close(run(feature_map, images)[0], feature_map.transform(images.astype(np.float64)))
 
 
 @pytest.mark.parametrize("name", ["craft-tall", "craft-append", "complex-many", "composed"])

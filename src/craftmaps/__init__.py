@@ -19,6 +19,7 @@ __all__ = [
     "Exponential",
     "FourierFeatures",
     "Gaussian",
+    "ImageMap",
     "Laplacian",
     "Matern",
     "MetricMap",

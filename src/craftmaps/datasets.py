@@ -15,7 +15,7 @@ from sklearn.datasets import fetch_openml, load_digits
 from sklearn.preprocessing import OneHotEncoder
 
 from craftmaps.data_sources import SOURCES, Source
-from craftmaps.jitter import deskew, gradients, jittered
+from craftmaps.images import deskew, gradients, jittered
 
 __all__ = ["NAMES", "Dataset", "Missing", "deskew", "gradients", "jittered", "load", "split"]
 

@@ -15,6 +15,7 @@ MODELS = (
     "CompositionalMap",
     "ScaledMap",
     "MetricMap",
+    "ImageMap",
     "OnePassClassifier",
     "OnePassRegressor",
 )

@@ -36,6 +36,7 @@ _MODULES = {
         "maps.compositional": "CompositionalMap",
         "maps.scaled": "ScaledMap",
         "maps.metric": "MetricMap",
+        "maps.image": "ImageMap",
         "learn.classifier": "OnePassClassifier",
         "learn.regressor": "OnePassRegressor _as_floats",
         "learn.codes": "OneVsRest CodeMatrix Discriminant",
@@ -190,7 +191,7 @@ class Unpacker:
         else:
             value.__dict__.update(state)
         if hasattr(value, "_n_features_out") and not value.is_sound():
-            raise ValueError(f"the arrays of a {kind.__name__} do not fit together")
+            raise ValueError(f"the arrays of {kind.__name__} do not fit together")
         return value
 
 

@@ -10,6 +10,7 @@ from craftmaps import (
     Exponential,
     FourierFeatures,
     Gaussian,
+    ImageMap,
     Laplacian,
     Matern,
     MetricMap,
@@ -91,6 +92,11 @@ def scaled(
     if metric:
         feature_map = MetricMap(feature_map, unit_norm=norm)
     return ScaledMap(feature_map, columns=scale, unit_norm=norm)
+
+
+def of_images(feature_map: Any, *, metric: bool = False) -> ImageMap:
+    """The map of oriented gradients, perhaps seen through a metric."""
+    return ImageMap(MetricMap(feature_map) if metric else feature_map)
 
 
 def searched(seen: Survey, budget: str | int, seed: int = 0) -> tuple[ScaledMap, Any, Advice]:

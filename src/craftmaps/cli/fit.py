@@ -18,6 +18,7 @@ _SEARCH = 26_000  # rows for a search
 @options.kernel
 @click.option("--map", "map_name", type=click.Choice(options.MAPS), help="Default: by the kernel.")
 @click.option("--metric", is_flag=True, help="Learn first which columns matter, see MetricMap.")
+@click.option("--images", is_flag=True, help="Rows are square gray images, see ImageMap.")
 @click.option("--auto", is_flag=True, help="Search for scaling, kernel, map and alpha.")
 @click.option("--components", type=click.IntRange(1), help="Number of features; default: 1024.")
 @click.option("--budget", help="For --auto instead of --components: 60s, 5min, 200MB, 1ms/row.")
@@ -55,8 +56,15 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
         if auto and given[name] is not None:
             option = name.removesuffix("_name").replace("_", "-")
             raise click.UsageError(f"--auto chooses what --{option} gives: leave one of them out.")
-    if auto and given["metric"]:
-        raise click.UsageError("--auto searches without a metric: leave --auto or --metric out.")
+    for name in ("metric", "images"):
+        if auto and given[name]:
+            raise click.UsageError(f"--auto searches without --{name}: leave one of them out.")
+    for name in ("scale", "unit_norm"):
+        if given["images"] and given[name] is not None:
+            option = name.replace("_", "-")
+            raise click.UsageError(
+                f"--images scales rows itself, to length 1: leave --images or --{option} out."
+            )
     if budget is not None and not auto:
         raise click.UsageError("--budget is for a search: add --auto, or give --components.")
     if budget is not None and given["components"] is not None:
@@ -110,8 +118,11 @@ def _chosen(seen: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
         kernel = choice.kernel_of(given["kernel"], **options)
         size = given["components"] or 1024
         inner = choice.named_map(kernel, given["map_name"], size, seen, given["seed"])
-        scaling = given["scale"], given["unit_norm"]
-        feature_map = choice.scaled(inner, *scaling, seen.X, metric=given["metric"])
+        if given["images"]:
+            feature_map = choice.of_images(inner, metric=given["metric"])
+        else:
+            scaling = given["scale"], given["unit_norm"]
+            feature_map = choice.scaled(inner, *scaling, seen.X, metric=given["metric"])
         alpha = "gcv"
     facts = {
         "rows": seen.n_rows,

@@ -15,6 +15,7 @@ from craftmaps.maps import (
     CompositionalMap,
     CraftMap,
     FourierFeatures,
+    ImageMap,
     MetricMap,
     Nystroem,
     RandomMaclaurin,
@@ -157,6 +158,26 @@ def _of_unit_rows(g: Graph, x: str, fitted: ScaledMap | MetricMap) -> str:
     return features(g, g.cast(x, TensorProto.FLOAT), fitted.feature_map_)
 
 
+def _image(g: Graph, x: str, fitted: ImageMap) -> str:
+    """Convolutions for the differences of Sobel and their parts along the directions."""
+    around, down, across = fitted.grid()
+    height, width = down.shape[1], across.shape[1]
+    sobel = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)
+    pixels = g.reshape(x, -1, 1, height, width)
+    slopes = g.add("Conv", pixels, np.stack([sobel, sobel.T])[:, None], pads=[1, 1, 1, 1])
+    along = g.add("Conv", slopes, around[:, :, None, None])
+    crossed = np.column_stack([-around[:, 1], around[:, 0]])
+    aside = g.add("Abs", g.add("Conv", slopes, crossed[:, :, None, None]))
+    cotangent = float(around[1, 0] / around[1, 1])
+    part = g.add("Relu", g.add("Sub", along, g.add("Mul", aside, cotangent)))
+    pooled = g.add("MatMul", down, g.add("MatMul", part, np.ascontiguousarray(across.T)))
+    shares = g.reshape(pooled, -1, fitted._n_changed())
+    total = g.add("ReduceSum", shares, [1], keepdims=1)
+    least = float(np.finfo(np.float32).tiny)  # images without gradients stay rows of 0
+    seen = g.add("Sqrt", g.add("Div", shares, g.add("Max", total, least)))
+    return features(g, seen, fitted.feature_map_)
+
+
 _WRITERS: dict[type, Any] = {
     RandomMaclaurin: _random_maclaurin,
     TensorSketch: _tensor_sketch,
@@ -166,5 +187,6 @@ _WRITERS: dict[type, Any] = {
     CompositionalMap: _compositional,
     ScaledMap: _scaled,
     MetricMap: _metric,
+    ImageMap: _image,
 }
 MAPS = tuple(_WRITERS)

@@ -1,6 +1,7 @@
-"""Square images as rows: warped at random, made upright, and seen as oriented gradients.
+"""Images as rows: warped at random, made upright, and seen as oriented gradients.
 
-A row is an image of `side` x `side` pixels, line by line. Outside of it everything is zero.
+A row is an image of `side` x `side` pixels, or of `height` x `width`, line by line. Outside of it
+everything is zero.
 """
 
 import math
@@ -41,7 +42,7 @@ def warp_rows(
             for g in range(n_controls):
                 for h in range(n_controls):
                     controls[axis, g, h] = amounts[4] * _uniform(state)
-        _frame(X[sources[i]], side, padded)
+        _frame(X[sources[i]], side, side, padded)
         for line in range(side):
             _place_line(moved, line, matrix, (down, right))
             _add_field(moved, line, controls, splines)
@@ -62,7 +63,7 @@ def deskew_rows(X: np.ndarray, side: int, out: np.ndarray) -> None:
         if mass <= 0.0:  # an empty image
             out[i] = X[i]
             continue
-        _frame(X[i], side, padded)
+        _frame(X[i], side, side, padded)
         for line in range(side):
             _place_line(moved, line, (1.0, 0.0, slant, 1.0), (down - middle, right - middle))
             _sample_line(padded, side, moved, out[i, line * side : (line + 1) * side])
@@ -70,45 +71,45 @@ def deskew_rows(X: np.ndarray, side: int, out: np.ndarray) -> None:
 
 @compiled
 def gradient_rows(
-    X: np.ndarray, directions: np.ndarray, pools: np.ndarray, out: np.ndarray
+    X: np.ndarray, directions: np.ndarray, down: np.ndarray, across: np.ndarray, out: np.ndarray
 ) -> None:
     """The square roots of histograms of oriented gradients, which have length 1.
 
     The gradient of Sobel is split among the two directions beside it, as a sum of two vectors.
-    Its parts are pooled by the columns of `pools`, down and across.
+    Its parts are pooled by the weights of lines in `down` and of columns in `across`.
     """
-    n_cells, side = pools.shape
+    (n_cells, height), width = down.shape, across.shape[1]
     apart = math.atan2(directions[1, 1], directions[1, 0])
     cotangent = np.float32(math.cos(apart) / math.sin(apart))
-    padded = np.zeros((side + _FRAME) * (side + _FRAME), np.float32)
-    part = np.empty(side, np.float32)
-    pooled = np.empty((len(directions), n_cells, side), np.float32)
-    gradient = np.empty((2, side), np.float32)
+    padded = np.zeros((height + _FRAME) * (width + _FRAME), np.float32)
+    part = np.empty(width, np.float32)
+    pooled = np.empty((len(directions), n_cells, width), np.float32)
+    gradient = np.empty((2, width), np.float32)
     for i in range(len(X)):
-        _frame(X[i], side, padded)
+        _frame(X[i], height, width, padded)
         pooled[:] = 0
-        for line in range(side):
-            _sobel(padded, side, line, gradient)
+        for line in range(height):
+            _sobel(padded, width, line, gradient)
             for k in range(len(directions)):
-                right, down = directions[k]
-                for column in range(side):
-                    along = right * gradient[0, column] + down * gradient[1, column]
-                    aside = right * gradient[1, column] - down * gradient[0, column]
+                to_right, to_below = directions[k]
+                for column in range(width):
+                    along = to_right * gradient[0, column] + to_below * gradient[1, column]
+                    aside = to_right * gradient[1, column] - to_below * gradient[0, column]
                     part[column] = max(along - cotangent * abs(aside), np.float32(0))
                 for cell in range(n_cells):
-                    for column in range(side):
-                        pooled[k, cell, column] += pools[cell, line] * part[column]
-        _pool_across(pooled, pools, out[i])
+                    for column in range(width):
+                        pooled[k, cell, column] += down[cell, line] * part[column]
+        _pool_across(pooled, across, out[i])
 
 
 @compiled
-def _sobel(padded: np.ndarray, side: int, line: int, gradient: np.ndarray) -> None:
+def _sobel(padded: np.ndarray, width: int, line: int, gradient: np.ndarray) -> None:
     """Differences to the right and down of a line of a framed image."""
-    width, two = side + _FRAME, np.float32(2)
-    above = padded[line * width : (line + 1) * width]
-    here = padded[(line + 1) * width : (line + 2) * width]
-    below = padded[(line + 2) * width : (line + 3) * width]
-    for c in range(side):
+    framed, two = width + _FRAME, np.float32(2)
+    above = padded[line * framed : (line + 1) * framed]
+    here = padded[(line + 1) * framed : (line + 2) * framed]
+    below = padded[(line + 2) * framed : (line + 3) * framed]
+    for c in range(width):
         gradient[0, c] = (above[c + 2] + two * here[c + 2] + below[c + 2]) - (
             above[c] + two * here[c] + below[c]
         )
@@ -118,16 +119,16 @@ def _sobel(padded: np.ndarray, side: int, line: int, gradient: np.ndarray) -> No
 
 
 @compiled
-def _pool_across(pooled: np.ndarray, pools: np.ndarray, out: np.ndarray) -> None:
+def _pool_across(pooled: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
     """Pool the columns, and take square roots of shares of the whole."""
-    n_cells, side = pools.shape
+    n_cells, width = across.shape
     total, at = np.float32(0), 0
     for k in range(len(pooled)):
         for row in range(n_cells):
             for cell in range(n_cells):
                 value = np.float32(0)
-                for column in range(side):
-                    value += pools[cell, column] * pooled[k, row, column]
+                for column in range(width):
+                    value += across[cell, column] * pooled[k, row, column]
                 out[at] = value
                 total += value
                 at += 1
@@ -222,12 +223,11 @@ def _add_field(moved: np.ndarray, line: int, controls: np.ndarray, splines: np.n
 
 
 @compiled
-def _frame(image: np.ndarray, side: int, padded: np.ndarray) -> None:
+def _frame(image: np.ndarray, height: int, width: int, padded: np.ndarray) -> None:
     """Copy an image into the middle of its frame of zeros."""
-    width = side + _FRAME
-    for line in range(side):
-        start = (line + 1) * width + 1
-        padded[start : start + side] = image[line * side : (line + 1) * side]
+    for line in range(height):
+        start = (line + 1) * (width + _FRAME) + 1
+        padded[start : start + width] = image[line * width : (line + 1) * width]
 
 
 @compiled

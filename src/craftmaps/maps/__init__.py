@@ -3,6 +3,7 @@
 from craftmaps.maps.compositional import CompositionalMap
 from craftmaps.maps.craft import CraftMap
 from craftmaps.maps.fourier import FourierFeatures
+from craftmaps.maps.image import ImageMap
 from craftmaps.maps.maclaurin import RandomMaclaurin
 from craftmaps.maps.metric import MetricMap
 from craftmaps.maps.nystroem import Nystroem
@@ -13,6 +14,7 @@ __all__ = [
     "CompositionalMap",
     "CraftMap",
     "FourierFeatures",
+    "ImageMap",
     "MetricMap",
     "Nystroem",
     "RandomMaclaurin",

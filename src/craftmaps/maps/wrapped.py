@@ -53,11 +53,15 @@ class WrappedMap(FeatureMap):
     def _fill(self, X: Any, out: np.ndarray) -> None:
         self.feature_map_.transform_into(self._changed(X).astype(out.dtype, copy=False), out)
 
+    def _n_changed(self) -> int:
+        """Columns of the rows that the map inside is given."""
+        return int(self.n_features_in_)
+
     def is_sound(self) -> bool:
         inner = self.feature_map_
         return (
             isinstance(inner, FeatureMap)
-            and inner.n_features_in_ == self.n_features_in_
+            and inner.n_features_in_ == self._n_changed()
             and inner._n_features_out == self._n_features_out
         )
 

@@ -13,7 +13,8 @@ from craftmaps.reproduce.verdict import UNDECIDED
 
 _BAR = 0.9  # share of the cells
 _POINT = 1  # per cent of accuracy that a faster row may lack
-_CRAFT = ("CRAFT v2", "CRAFT metric")  # our map with its defaults, and all that it can learn
+# our map with its defaults, with all that it can learn, and of gradients instead of pixels
+_CRAFT = ("CRAFT v2", "CRAFT metric", "CRAFT images")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from craftmaps.kernels import Gaussian, Kernel, Polynomial
 from craftmaps.maps import (
     CraftMap,
     FourierFeatures,
+    ImageMap,
     MetricMap,
     Nystroem,
     RandomMaclaurin,
@@ -22,6 +23,7 @@ OURS = (
     "CRAFT auto",
     "CRAFT principal",
     "CRAFT metric",
+    "CRAFT images",
     "Nystroem k-means",
     "Nystroem metric",
 )
@@ -82,6 +84,7 @@ def feature_map(
         "CRAFT auto": lambda: CraftMap("auto", **same),
         "CRAFT principal": lambda: CraftMap(kernel, down="principal", **same),
         "CRAFT metric": lambda: MetricMap(CraftMap(kernel, down="auto", **same)),
+        "CRAFT images": lambda: ImageMap(CraftMap(kernel, down="auto", **same)),
         "Nystroem k-means": kmeans,
         "Nystroem metric": lambda: MetricMap(kmeans()),
     }

@@ -1,4 +1,4 @@
-"""Square images as rows: an endless stream of jittered copies, deskewing, oriented gradients."""
+"""Images as rows: an endless stream of jittered copies, deskewing, oriented gradients."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -74,7 +74,7 @@ def jittered(
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from craftmaps.jitter import jittered
+    >>> from craftmaps.images import jittered
     >>> X, y = load_digits(return_X_y=True)
     >>> [block.shape for block, _ in jittered(X, y, 10_000)]
     [(4096, 64), (4096, 64), (1808, 64)]
@@ -107,7 +107,7 @@ def deskew(X: Any) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from craftmaps.jitter import deskew
+    >>> from craftmaps.images import deskew
     >>> slanted = np.zeros((9, 9))
     >>> slanted[[2, 3, 4, 5, 6], [6, 5, 4, 3, 2]] = 1
     >>> deskew(slanted.reshape(1, 81)).reshape(9, 9).sum(axis=0)
@@ -123,7 +123,9 @@ def deskew(X: Any) -> np.ndarray:
     return out
 
 
-def gradients(X: Any, cells: int = 7, directions: int = 8) -> np.ndarray:
+def gradients(
+    X: Any, cells: int = 7, directions: int = 8, shape: tuple[int, int] | None = None
+) -> np.ndarray:
     """Where an image has strokes of which direction: square roots of a histogram of gradients.
 
     Each pixel's gradient is split among the two nearest directions, and the parts are added up in
@@ -131,11 +133,13 @@ def gradients(X: Any, cells: int = 7, directions: int = 8) -> np.ndarray:
 
     Parameters
     ----------
-    X : array of shape (n_images, side * side)
+    X : array of shape (n_images, height * width)
     cells : int, default=7
         Cells per side of the grid.
     directions : int, default=8
         At least 5.
+    shape : (height, width) or None, default=None
+        None takes images to be square.
 
     Returns
     -------
@@ -149,30 +153,44 @@ def gradients(X: Any, cells: int = 7, directions: int = 8) -> np.ndarray:
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from craftmaps.jitter import gradients
+    >>> from craftmaps.images import gradients
     >>> X, _ = load_digits(return_X_y=True)
     >>> gradients(X, cells=4).shape
     (1797, 128)
     """
-    X, side = _images(X)
-    if not 1 <= cells <= side or directions < 5:
+    X = np.ascontiguousarray(X, dtype=np.float32)
+    shape = image_shape(X, shape)
+    around, down, across = gradient_cells(shape, cells, directions)
+    out = np.empty((len(X), directions * cells * cells), np.float32)
+
+    def task(start: int, stop: int) -> None:
+        gradient_rows(X[start:stop], around, down, across, out[start:stop])
+
+    for_each_block(task, len(X), X.strides[0])
+    return out
+
+
+def gradient_cells(
+    shape: tuple[int, int], cells: int, directions: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The directions as unit vectors, and each cell's weights of the lines and of the columns."""
+    least = min(shape)
+    if not (1 <= cells <= least and directions >= 5):
         raise ValueError(
-            f"gradients needs 1 to {side} cells per side and at least 5 directions, got {cells} "
+            f"gradients needs 1 to {least} cells per side and at least 5 directions, got {cells} "
             f"and {directions}."
         )
     angles = 2 * np.pi * np.arange(directions) / directions
     around = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
-    centres = (np.arange(cells) + 0.5) * side / cells - 0.5
-    width = _CELL_WIDTH * side / cells
-    pools = np.exp(-0.5 * np.square((np.arange(side) - centres[:, None]) / width))
-    pools = (pools / pools.sum(axis=1, keepdims=True)).astype(np.float32)
-    out = np.empty((len(X), directions * cells * cells), np.float32)
+    return around, _pools(shape[0], cells), _pools(shape[1], cells)
 
-    def task(start: int, stop: int) -> None:
-        gradient_rows(X[start:stop], around, pools, out[start:stop])
 
-    for_each_block(task, len(X), X.strides[0])
-    return out
+def _pools(length: int, cells: int) -> np.ndarray:
+    """Gaussian weights of pixels along one side, which add up to 1 in each cell."""
+    centres = (np.arange(cells) + 0.5) * length / cells - 0.5
+    width = _CELL_WIDTH * length / cells
+    pools = np.exp(-0.5 * np.square((np.arange(length) - centres[:, None]) / width))
+    return np.asarray(pools / pools.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
 def _blocks(
@@ -240,10 +258,23 @@ def _splines(side: int) -> np.ndarray:
 def _images(X: Any) -> tuple[np.ndarray, int]:
     """Rows as float32, and the side of the squares that they are."""
     X = np.ascontiguousarray(X, dtype=np.float32)
-    side = isqrt(X.shape[1]) if X.ndim == 2 else 0
-    if side < 1 or side * side != X.shape[1]:
+    return X, image_shape(X)[0]
+
+
+def image_shape(X: np.ndarray, shape: tuple[int, int] | None = None) -> tuple[int, int]:
+    """Height and width of the images that rows X are; those of squares if no shape is given."""
+    if shape is None:
+        side = isqrt(X.shape[1]) if X.ndim == 2 else 0
+        if side < 1 or side * side != X.shape[1]:
+            raise ValueError(
+                f"images must be rows of a square number of pixels, such as 784 = 28 x 28, got "
+                f"shape {X.shape}."
+            )
+        return side, side
+    height, width = shape
+    if X.ndim != 2 or min(shape) < 1 or height * width != X.shape[1]:
         raise ValueError(
-            f"images must be rows of a square number of pixels, such as 784 = 28 x 28, got shape "
+            f"images of shape {(height, width)} must be rows of {height * width} pixels, got shape "
             f"{X.shape}."
         )
-    return X, side
+    return height, width
