@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from craftmaps.learn import OnePassRegressor
+from craftmaps.learn.precision import loses_directions
 from craftmaps.learn.row_space import RowSpace
 
 
@@ -47,3 +48,13 @@ def test_rows_that_are_all_equal_have_the_coordinate_0():
     np.testing.assert_array_equal(space.lift(np.ones((1, 2))), np.zeros((10, 2)))
     model = OnePassRegressor(alpha=1.0).fit(Z, [1.0, 2.0, 6.0])
     np.testing.assert_allclose(model.predict(Z[:1]), [3.0])
+
+
+def test_rows_in_single_precision_are_solved_for_in_double():
+    """Products of float32 would end the search for alpha at ten units of their rounding."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((600, 2500)).astype(np.float32)
+    assert not loses_directions(Z)  # of more rows, products in single precision would do
+    model = OnePassRegressor(fit_intercept=False).fit(Z, Z @ rng.standard_normal(2500))
+    floor = 10 * np.finfo(np.float32).eps * np.square(Z, dtype=np.float64).sum()
+    assert model.alphas_.min() < 1e-6 * floor

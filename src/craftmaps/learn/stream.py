@@ -255,8 +255,6 @@ class FeatureStream:
         folds = _empty(len(self.folds))
         index = self._index[: self._filled]
         _add_to_folds(folds, space.coordinates, *self._pending(), index)
-        for fold in folds:
-            fold.precision = self._precision
         return Problem(folds, space)
 
 

@@ -80,9 +80,8 @@ class ImageMap(WrappedMap):
 
     def _image_shape(self, X: np.ndarray) -> tuple[int, int]:
         shape: Any = self.shape
-        if shape is not None and not (
-            isinstance(shape, list | tuple) and len(shape) == 2 and all(map(is_integer, shape))
-        ):
+        sides = list(shape) if isinstance(shape, list | tuple) else []
+        if shape is not None and not (len(sides) == 2 and all(map(is_integer, sides))):
             raise ValueError(
                 f"shape must be the height and width of images, such as (28, 28), or None for "
                 f"squares, got {shape!r}."
