@@ -58,12 +58,12 @@ class KeptRows:
         """
         Y = Y.astype(np.float64)
         y_mean = self._weights @ Y / self._weight if self._fit_intercept else np.zeros(Y.shape[1])
-        basis, back = _independent(Y - y_mean, self._weights)
+        basis, back = independent_targets(Y - y_mean, self._weights)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(Y), _PROBES))
         right = self._gather(
             np.hstack([self._weights[:, None] * basis, np.sqrt(self._weights)[:, None] * signs])
         )
-        solved, reached = _block_conjugate_gradients(
+        solved, reached = block_conjugate_gradients(
             lambda V: self._times(V) + alpha * V,
             self.sample.preconditioner(alpha),
             right,
@@ -209,7 +209,7 @@ def search(
     return 10.0 ** (np.array(powers) / _STEPS), np.array([found[power] for power in powers])
 
 
-def _independent(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def independent_targets(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal columns B and a matrix C with B C = Y, in the metric of the weights."""
     values, vectors = np.linalg.eigh(Y.T @ (weights[:, None] * Y))
     kept = values > len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
@@ -217,7 +217,7 @@ def _independent(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     return Y @ vectors / lengths, lengths[:, None] * vectors.T
 
 
-def _block_conjugate_gradients(
+def block_conjugate_gradients(
     times: Callable[[np.ndarray], np.ndarray],
     precondition: Callable[[np.ndarray], np.ndarray],
     right: np.ndarray,
