@@ -56,6 +56,11 @@ class View(NamedTuple):
     rows: int
 
 
+def strokes(X: np.ndarray) -> np.ndarray:
+    """Oriented gradients in 7 x 7 cells."""
+    return gradients(X, cells=7)
+
+
 def pixels(X: np.ndarray) -> np.ndarray:
     """Roots of gray values, to length 1."""
     return np.asarray(normalize(np.sqrt(X), copy=False))
@@ -63,7 +68,7 @@ def pixels(X: np.ndarray) -> np.ndarray:
 
 VIEWS = {
     "gradients": View(
-        gradients, Gaussian(3.0), 0.1, {"angle": 10.0, "scale": 0.1, "elastic": 0.7}, 6144, 600_000
+        strokes, Gaussian(3.0), 0.1, {"angle": 10.0, "scale": 0.1, "elastic": 0.7}, 6144, 600_000
     ),
     "pixels": View(
         pixels, Gaussian(2.5), 0.1, {"angle": 7.0, "scale": 0.07, "elastic": 0.7}, 8192, 900_000

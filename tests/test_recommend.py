@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from craftmaps import CraftMap, FourierFeatures, OnePassClassifier, OnePassRegressor
+from craftmaps import CraftMap, FourierFeatures, ImageMap, OnePassClassifier, OnePassRegressor
 from craftmaps.diagnose import recommend
 from craftmaps.diagnose.budget import Budget, training_bytes
 from craftmaps.diagnose.recommend import _varied
@@ -46,6 +46,32 @@ def test_the_estimator_is_ready_and_not_fitted(advice, digits):
         ),
     ]
     assert all(error <= 1 - other.fit(X, y).score(X_test, y_test) for other in plain)
+
+
+@pytest.mark.parametrize("kind", ["square", "shape", "sparse"])
+def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, kind):
+    X, X_test, y, y_test = digits
+    rows = sparse.csr_array(X) if kind == "sparse" else X
+    images = (8, 8) if kind == "shape" else True
+    of_images = recommend(rows, y, budget=128, images=images)
+    assert of_images.best.preparation == "oriented gradients"
+    assert "preprocessing: oriented gradients" in str(of_images)
+    assert isinstance(of_images.feature_map, ImageMap)
+    assert of_images.feature_map.n_components == 128
+    wrong, without = (
+        1 - clone(one.estimator).fit(X, y).score(X_test, y_test) for one in (of_images, advice)
+    )
+    assert wrong < 0.8 * without
+    assert {trial.preparation for trial in advice.rounds[0]} < {
+        trial.preparation for trial in of_images.rounds[0]
+    } or kind == "sparse"
+
+
+def test_rows_that_are_no_images_are_not_seen_as_such(digits):
+    """Pixels in disorder, whose gradients mean nothing."""
+    X, _, y, _ = digits
+    mixed = X[:, np.random.default_rng(0).permutation(64)]
+    assert recommend(mixed, y, budget=64, images=True).best.preparation != "oriented gradients"
 
 
 def test_the_best_on_rows_left_out_is_taken_and_the_defaults_are_among_them(advice):
@@ -170,3 +196,18 @@ def test_tiny_data():
 def test_data_for_which_there_is_no_advice(X, y, words):
     with pytest.raises(ValueError, match=words):
         recommend(X, y)
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        (True, "square number of pixels"),
+        ((5, 7), "must be rows of 35 pixels"),
+        ("yes", "images must be True, False or the height and width"),
+        ((5, 6.0), "images must be True, False or the height and width"),
+        (1, "images must be True, False or the height and width"),
+    ],
+)
+def test_what_are_no_images(images, words):
+    with pytest.raises(ValueError, match=words):
+        recommend(np.eye(30), np.arange(30) % 2, images=images)

@@ -124,7 +124,7 @@ def deskew(X: Any) -> np.ndarray:
 
 
 def gradients(
-    X: Any, cells: int = 7, directions: int = 8, shape: tuple[int, int] | None = None
+    X: Any, cells: int = 5, directions: int = 8, shape: tuple[int, int] | None = None
 ) -> np.ndarray:
     """Where an image has strokes of which direction: square roots of a histogram of gradients.
 
@@ -134,7 +134,7 @@ def gradients(
     Parameters
     ----------
     X : array of shape (n_images, height * width)
-    cells : int, default=7
+    cells : int, default=5
         Cells per side of the grid.
     directions : int, default=8
         At least 5.

@@ -99,17 +99,21 @@ def of_images(feature_map: Any, *, metric: bool = False) -> ImageMap:
     return ImageMap(MetricMap(feature_map) if metric else feature_map)
 
 
-def searched(seen: Survey, budget: str | int, seed: int = 0) -> tuple[ScaledMap, Any, Advice]:
+def searched(
+    seen: Survey, budget: str | int, seed: int = 0, *, images: bool = False
+) -> tuple[ScaledMap | ImageMap, Any, Advice]:
     """Map and alpha that a search on the sample finds, and the advice itself."""
     limit = Budget.parse(budget)
     share = len(seen.y) / seen.n_rows
     if limit.kind == "training" and share < 1:
         budget = f"{limit.amount * share:.6f}s"  # that the sample may take
     task = "regression" if seen.classes is None else "classification"
-    advice = recommend(seen.X, seen.y, budget, task=task, random_state=seed)
-    columns, unit_norm = PREPARATIONS[advice.best.preparation]
+    advice = recommend(seen.X, seen.y, budget, task=task, images=images, random_state=seed)
     learner = advice.estimator[-1]
     alpha = learner.alpha if share == 1 else "gcv"
+    if advice.best.preparation == candidates.GRADIENTS:
+        return learner.feature_map, alpha, advice
+    columns, unit_norm = PREPARATIONS[advice.best.preparation]
     return ScaledMap(learner.feature_map, columns=columns, unit_norm=unit_norm), alpha, advice
 
 

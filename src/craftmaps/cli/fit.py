@@ -56,9 +56,8 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
         if auto and given[name] is not None:
             option = name.removesuffix("_name").replace("_", "-")
             raise click.UsageError(f"--auto chooses what --{option} gives: leave one of them out.")
-    for name in ("metric", "images"):
-        if auto and given[name]:
-            raise click.UsageError(f"--auto searches without --{name}: leave one of them out.")
+    if auto and given["metric"]:
+        raise click.UsageError("--auto searches without a metric: leave --auto or --metric out.")
     for name in ("scale", "unit_norm"):
         if given["images"] and given[name] is not None:
             option = name.replace("_", "-")
@@ -112,7 +111,9 @@ def _chosen(seen: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
     advice = None
     if given["auto"]:
         budget = given["budget"] or given["components"] or 1024
-        feature_map, alpha, advice = choice.searched(seen, budget, given["seed"])
+        feature_map, alpha, advice = choice.searched(
+            seen, budget, given["seed"], images=given["images"]
+        )
     else:
         options = {name: given[name] for name in ("degree", "gamma", "coef0")}
         kernel = choice.kernel_of(given["kernel"], **options)

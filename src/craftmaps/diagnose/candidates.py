@@ -7,9 +7,16 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
 from sklearn.utils.extmath import row_norms
 
+from craftmaps.images import gradients
 from craftmaps.kernels import (
     DotProductKernel,
     Exponential,
@@ -21,11 +28,28 @@ from craftmaps.kernels import (
 )
 from craftmaps.maps import CraftMap, FourierFeatures, Nystroem
 
+GRADIENTS = "oriented gradients"  # what ImageMap gives to the map inside
 _DEGREES = (2, 3, 5, 7)
 
 
-def preparations(X: Any) -> dict[str, Pipeline]:
-    """Unfitted pipelines that prepare rows like X, by name; sparse rows stay sparse."""
+def preparations(X: Any, shape: tuple[int, int] | None = None) -> dict[str, Pipeline]:
+    """Unfitted pipelines that prepare rows like X, by name; sparse rows stay sparse.
+
+    Rows that are images of a shape may be seen as gradients too.
+    """
+    found = _scalings(X)
+    if shape is not None:
+        first = [step for _, step in found["unit norm"].steps[:-1]]
+        seen = FunctionTransformer(_strokes, accept_sparse=True, kw_args={"shape": shape})
+        found[GRADIENTS] = make_pipeline(*first, seen)
+    return found
+
+
+def _strokes(X: Any, shape: tuple[int, int]) -> np.ndarray:
+    return gradients(X.toarray() if sparse.issparse(X) else X, shape=shape)
+
+
+def _scalings(X: Any) -> dict[str, Pipeline]:
     if sparse.issparse(X):
         return {
             "unit norm": make_pipeline(Normalizer()),

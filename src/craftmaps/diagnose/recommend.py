@@ -15,9 +15,11 @@ from craftmaps.diagnose import candidates
 from craftmaps.diagnose.advice import Advice
 from craftmaps.diagnose.budget import Budget
 from craftmaps.diagnose.trial import Split, Trial, attempt
+from craftmaps.images import image_shape
 from craftmaps.kernels.fitted import is_continuous
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
-from craftmaps.maps.base import check_choice, generator
+from craftmaps.maps import ImageMap
+from craftmaps.maps.base import check_choice, generator, is_integer
 
 _LEAST_ROWS = 20
 _LEFT_OUT = 10_000  # rows to judge the last candidates by, at most
@@ -28,7 +30,13 @@ _GAIN = 0.98  # of GCV's error that an alpha must reach to be taken instead
 
 
 def recommend(
-    X: Any, y: Any, budget: Any = 1024, *, task: str = "auto", random_state: Any = 0
+    X: Any,
+    y: Any,
+    budget: Any = 1024,
+    *,
+    task: str = "auto",
+    images: bool | tuple[int, int] = False,
+    random_state: Any = 0,
 ) -> Advice:
     """What to use for these data: a ready estimator, and the reasons for it.
 
@@ -49,6 +57,9 @@ def recommend(
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes numbers for regression if they have more than 100 different values, or are
         not whole.
+    images : bool or (height, width), default=False
+        Whether rows are gray images, square ones or of that shape: then their oriented gradients
+        are tried too, see `ImageMap`.
     random_state : int, RandomState instance, Generator or None, default=0
         Draws the subsample and seeds the maps; the advice for a number of components depends on
         nothing else.
@@ -72,6 +83,8 @@ def recommend(
     start = time.perf_counter()
     limit = Budget.parse(budget)
     X, y, classes = _checked(X, y, task)
+    shape = _shape(images, X)
+    scalers = candidates.preparations(X, shape)
     rng = generator(random_state)
     order = rng.permutation(X.shape[0])
     n_left = min(_LEFT_OUT, X.shape[0] // 4)
@@ -81,11 +94,10 @@ def recommend(
     def prepared(names: Any, n_rows: int) -> dict[str, Split]:
         left = order[: min(n_left, n_rows)]
         rows = order[n_left : n_left + n_rows]
-        scalers = candidates.preparations(X)
         return {name: _split(name, scalers[name], X, y, rows, left, classes) for name in names}
 
     size = limit.search_size(X.shape[0], n_targets)
-    first = _first_round(prepared, X, size, seed)
+    first = _first_round(prepared, list(scalers), X, size, seed)
     second = _second_round(prepared, first, size, seed)
     third = _third_round(prepared, second, X, size, seed)
     if limit.kind != "components":
@@ -93,7 +105,7 @@ def recommend(
     best = limit.best(third, X.shape[0], n_targets)
     n_components = limit.components(best, X.shape[0], n_targets)
     return Advice(
-        estimator=_estimator(best, n_components, X, classes, seed),
+        estimator=_estimator(best, scalers[best.preparation], n_components, X, classes, shape),
         best=best,
         rounds=(first, second, third),
         budget=limit,
@@ -104,10 +116,12 @@ def recommend(
     )
 
 
-def _first_round(prepared: Callable[..., Any], X: Any, size: int, seed: int) -> list[Trial]:
+def _first_round(
+    prepared: Callable[..., Any], names: list[str], X: Any, size: int, seed: int
+) -> list[Trial]:
     n_rows = min(_ROWS[0], max(X.shape[0] // 8, min(200, X.shape[0] // 2)))
     found = []
-    for split in prepared(candidates.preparations(X), n_rows).values():
+    for split in prepared(names, n_rows).values():
         probe_size = min(size, _PROBE[0], split.X.shape[0] // 2)
         found += [
             attempt(split, candidates.probe(kernel, probe_size, seed))
@@ -185,7 +199,9 @@ def _varied(trials: list[Trial], n: int) -> list[Trial]:
     return [*first, *rest][: max(n, len(first))]
 
 
-def _estimator(best: Trial, n_components: int, X: Any, classes: Any, seed: int) -> Pipeline:
+def _estimator(
+    best: Trial, scaler: Pipeline, n_components: int, X: Any, classes: Any, shape: Any
+) -> Pipeline:
     """Preprocessing and learner, unfitted."""
     feature_map = clone(best.feature_map).set_params(n_components=n_components)
     if hasattr(feature_map, "landmarks"):
@@ -193,8 +209,23 @@ def _estimator(best: Trial, n_components: int, X: Any, classes: Any, seed: int) 
     near = 2 * best.n_rows > X.shape[0]  # where alpha was found on about as many rows
     alpha = best.alpha if near and best.error < _GAIN * best.gcv_error else "gcv"
     learner = OnePassRegressor if classes is None else OnePassClassifier
-    scaler = clone(candidates.preparations(X)[best.preparation])
-    return make_pipeline(*(step for _, step in scaler.steps), learner(feature_map, alpha=alpha))
+    steps: list[Any] = [step for _, step in clone(scaler).steps]
+    if best.preparation == candidates.GRADIENTS:  # in the map, where model files keep them
+        steps[-1], feature_map = "passthrough", ImageMap(feature_map, shape=shape)
+    return make_pipeline(*steps, learner(feature_map, alpha=alpha))
+
+
+def _shape(images: Any, X: Any) -> tuple[int, int] | None:
+    """Of the images that rows are, None if they are none."""
+    if images is False:
+        return None
+    pair = isinstance(images, list | tuple) and len(images) == 2 and all(map(is_integer, images))
+    if images is not True and not pair:
+        raise ValueError(
+            f"images must be True, False or the height and width of images, such as (28, 28), got "
+            f"{images!r}."
+        )
+    return image_shape(X, None if images is True else (int(images[0]), int(images[1])))
 
 
 def _split(
