@@ -86,6 +86,39 @@ def test_products_of_rotated_rows(counts, d, complex_to_real, dtype, rtol):
     np.testing.assert_allclose(out, expected, rtol=0, atol=5 * rtol * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("fold", [None, 20, 67])
+@pytest.mark.parametrize(("counts", "d"), [shape for shape in SHAPES if shape[1] <= 33])
+@pytest.mark.parametrize(("dtype", "rtol"), FLOATS)
+def test_rows_one_by_one_and_side_by_side(counts, d, fold, dtype, rtol, monkeypatch):
+    """Both loops make the same features, the latter to the last bit whatever rows are beside."""
+    weights, rng = 1.0 / (1 + np.arange(len(counts))), np.random.default_rng(0)
+    products = HadamardProducts.draw(np.array(counts), weights, 3, d, False, rng, fold)
+    X = np.random.default_rng(1).normal(size=(130, d)).astype(dtype) / np.sqrt(d).astype(dtype)
+    found = []
+    for in_tiles in (False, True):
+        monkeypatch.setattr(HadamardProducts, "_in_tiles", lambda self, out, it=in_tiles: it)
+        out = np.zeros((130, 5 + (fold or sum(counts))), dtype)
+        products.fill(X, out)
+        found.append(out)
+    np.testing.assert_allclose(*found, rtol=0, atol=5 * rtol * np.abs(found[0]).max())
+    for rows in (slice(0, 1), slice(3, 68), slice(100, 130)):
+        out = np.zeros((rows.stop - rows.start, found[1].shape[1]), dtype)
+        products.fill(X[rows], out)
+        np.testing.assert_array_equal(out, found[1][rows])
+
+
+def test_few_columns_are_worked_on_side_by_side():
+    for d, n_columns, in_tiles in (
+        (4, 5000, True),
+        (8, 1024, True),
+        (32, 1024, True),
+        (32, 1025, False),
+        (33, 64, False),
+    ):
+        products, _ = draw([0, 5, 5], d, False)
+        assert products._in_tiles(np.empty((1, n_columns), np.float32)) == in_tiles
+
+
 @pytest.mark.parametrize(("counts", "d"), SHAPES)
 @pytest.mark.parametrize("complex_to_real", [False, True])
 def test_each_column_is_written_by_one_feature_of_its_own(counts, d, complex_to_real):

@@ -349,6 +349,20 @@ def test_indices_that_leave_their_arrays_are_refused(tmp_path, name, value):
         craftmaps.load(path)
 
 
+@pytest.mark.parametrize(("factor", "place"), [(0, 1279), (1, 0)])
+def test_signs_of_a_fold_that_are_none_are_refused(tmp_path, factor, place):
+    """A sign that begins in the rotations, and a factor among the signs."""
+    path = tmp_path / "model.craft"
+    CraftMap(Polynomial(5), 60, n_up=200, h01="none", random_state=0).fit(X).save(path)
+    craftmaps.load(path)
+    header, arrays = array_file.read(path, "model")
+    forged = arrays["_products.offset"].astype(np.int64)
+    forged[-1, factor] = place
+    array_file.write(path, "model", header, arrays | {"_products.offset": forged})
+    with pytest.raises(ValueError, match="do not fit together"):
+        craftmaps.load(path)
+
+
 def test_short_signs_of_a_fold_are_refused(tmp_path):
     path = tmp_path / "model.craft"
     feature_map = CraftMap(n_components=20, up=RandomMaclaurin("exp", 50), random_state=0)

@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from craftmaps.loops.compiled import compiled
 
 LANES = 8
+TILE = 8 * LANES  # rows that are worked on side by side where columns are few
 _SMALLEST = LANES * LANES  # the shortest transform that the vector code can do
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
@@ -249,9 +250,10 @@ def _make_run(
 
 
 @compiled
-def _set_run(u: np.ndarray, spare: int, places: Any, length: int) -> None:
+def _set_run(u: np.ndarray, i: int, source: np.ndarray, places: Any, length: int) -> None:
+    """u[i+l] = prod_k source[places[k]+l], l < length."""
     for shift in range(0, length, LANES):
-        _set_product(u, spare, u, places, shift, u.dtype.type(1))
+        _set_product(u, i, source, places, shift, u.dtype.type(1))
 
 
 @compiled
@@ -274,7 +276,7 @@ def _rotate(
         for j in range(0, n, _SMALLEST):
             _gather64(u, base + j, x, gather, first + j)
         _transform_strides(u, base, n)
-        _set_run(u, base + n, (base,), overlap)
+        _set_run(u, base + n, u, (base,), overlap)
 
 
 @compiled
@@ -290,10 +292,10 @@ def _make_long(
     spare: int,
 ) -> None:
     """As `_make_run` with n > 8 factors at p, a few at a time in u[spare:]."""
-    _set_run(u, spare, (p[0], p[1], p[2], p[3]), length)
+    _set_run(u, spare, u, (p[0], p[1], p[2], p[3]), length)
     k = 4
     while n - k > 3:
-        _set_run(u, spare, (spare, p[k], p[k + 1], p[k + 2]), length)
+        _set_run(u, spare, u, (spare, p[k], p[k + 1], p[k + 2]), length)
         k += 3
     if n - k == 3:
         _make_run(z, j, u, (spare, p[k], p[k + 1], p[k + 2]), length, c, signs)
@@ -393,6 +395,113 @@ def product_rows(
                     _make_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6), whole, c, signs)
                     continue
                 _make_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6, offset[b, 7]), whole, c, signs)
+
+
+@compiled
+def _signed_tile(x: np.ndarray, X: np.ndarray, i: int, n_rows: int) -> None:
+    """Rows i, ..., i + n_rows of X side by side: x[j] = X[:, j], x[d+j] = -X[:, j], x[2d] = 0."""
+    d = X.shape[1]
+    x[:] = 0
+    for r in range(n_rows):
+        for j in range(d):
+            x[j * TILE + r] = X[i + r, j]
+            x[(d + j) * TILE + r] = -X[i + r, j]
+
+
+@compiled
+def _rotate_tile(u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int) -> None:
+    """As `_rotate` for the rows of a tile, with as many entries repeated as there are."""
+    n = gather.shape[1]
+    for j in range(n):
+        _set_run(u, base + j * TILE, x, (np.int64(gather[row, j]) * TILE,), TILE)
+    half = 1
+    while half < n:
+        for j in range(n):
+            if not j & half:
+                for r in range(0, TILE, LANES):
+                    _butterfly2(u, base + j * TILE + r, half * TILE)
+        half *= 2
+    _set_run(u, base + n * TILE, u, (base,), n * TILE)
+
+
+@compiled
+def product_tiles(
+    X: np.ndarray,
+    gather: np.ndarray,
+    rotations: np.ndarray,
+    blocks: np.ndarray,
+    degree: np.ndarray,
+    length: np.ndarray,
+    column: np.ndarray,
+    scale: np.ndarray,
+    offset: np.ndarray,
+    overlap: int,
+    signs: Any,
+    Z: np.ndarray,
+) -> None:
+    """As `product_rows` for few columns: vectors hold an entry of several rows.
+
+    Runs of features are then shorter than vectors of one row's entries, and most of the time would
+    be spent on beginning them.
+    """
+    size = gather.shape[1]
+    first, sign_factors = (0, 0) if signs is None else (signs.shape[0], 1)
+    most = 0
+    for s in range(rotations.shape[0] - 1):
+        most = max(most, rotations[s + 1] - rotations[s])
+    spare = most * 2 * size * TILE
+    u = np.empty(spare + TILE, X.dtype)
+    x = np.empty((2 * X.shape[1] + 1) * TILE, X.dtype)
+    z = np.empty(Z.shape[1] * TILE, X.dtype)
+    p = np.empty(max(offset.shape[1], 1), np.int64)
+    for i in range(0, X.shape[0], TILE):
+        n_rows = min(TILE, X.shape[0] - i)
+        _signed_tile(x, X, i, n_rows)
+        if signs is not None:
+            z[:] = 0
+        for s in range(rotations.shape[0] - 1):
+            for k in range(rotations[s + 1] - rotations[s]):
+                _rotate_tile(u, k * 2 * size * TILE, x, gather, rotations[s] + k)
+            for b in range(blocks[s], blocks[s + 1]):
+                n = degree[b] - sign_factors
+                for l in range(length[b]):
+                    c, j = scale[b], column[b] + l
+                    if signs is not None:
+                        c *= signs[offset[b, 0] + l]
+                    for k in range(n):
+                        p[k] = (offset[b, k + sign_factors] - first + l) * TILE
+                    _make_tile(z, j * TILE, u, p, n, c, signs, spare)
+        for r in range(n_rows):
+            if signs is not None:
+                for j in range(Z.shape[1]):
+                    Z[i + r, j] = z[j * TILE + r]
+                continue
+            for b in range(degree.shape[0]):
+                for j in range(column[b], column[b] + length[b]):
+                    Z[i + r, j] = z[j * TILE + r]
+
+
+@compiled
+def _make_tile(
+    z: np.ndarray, j: int, u: np.ndarray, p: np.ndarray, n: int, c: float, signs: Any, spare: int
+) -> None:
+    """One feature of a tile of rows."""
+    if n == 1:
+        _make_run(z, j, u, (p[0],), TILE, c, signs)
+    elif n == 2:
+        _make_run(z, j, u, (p[0], p[1]), TILE, c, signs)
+    elif n == 3:
+        _make_run(z, j, u, (p[0], p[1], p[2]), TILE, c, signs)
+    elif n == 4:
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3]), TILE, c, signs)
+    elif n == 5:
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4]), TILE, c, signs)
+    elif n == 6:
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5]), TILE, c, signs)
+    elif n == 7:
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6]), TILE, c, signs)
+    else:
+        _make_long(z, j, u, p, n, TILE, c, signs, spare)
 
 
 @compiled

@@ -27,6 +27,7 @@ from craftmaps.loops.rows import dense_block, for_each_block
 
 _SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
 _SIGNS = 1024  # random signs from which the features of a fold take theirs, slice by slice
+_TILE_BYTES = 1 << 18  # of the features of a tile of rows: more of them would leave the cache
 _FEW = 1 << 40  # below this many choices, runs are drawn without replacement
 
 
@@ -140,6 +141,7 @@ class HadamardProducts:
             min(self.gather.shape[1], _SLICE),
         )
         signs = self.signs.astype(dtype) if len(self.signs) else None  # there is a fold, or not
+        product = hadamard.product_tiles if self._in_tiles(out) else hadamard.product_rows
         unused = self._unused_columns(out.shape[1]) if signs is None else None
 
         def task(start: int, stop: int) -> None:
@@ -149,11 +151,17 @@ class HadamardProducts:
             if self.complex_to_real:
                 hadamard.complex_product_rows(rows, *drawn, target)
             else:
-                hadamard.product_rows(rows, *drawn, signs, target)
+                product(rows, *drawn, signs, target)
 
         # a block of the output is no larger than a large page of memory, which is cleared at once
         row_bytes = dtype.itemsize * max(X.shape[1], out.shape[1] // 2)
         for_each_block(task, X.shape[0], row_bytes)
+
+    def _in_tiles(self, out: np.ndarray) -> bool:
+        """Whether runs of features are so short that rows are better worked on side by side."""
+        size = self.gather.shape[1]
+        fits = hadamard.TILE * out.shape[1] * out.dtype.itemsize <= _TILE_BYTES
+        return size < hadamard.LANES or (size < hadamard.LANES**2 and fits)
 
     def _unused_columns(self, n_columns: int) -> np.ndarray:
         """Those that no block writes to; without a fold, each of the others has one."""
@@ -171,6 +179,7 @@ class HadamardProducts:
         if parts == 2:
             last -= size + slice_  # imaginary parts are one rotation further
         ends = np.where(used, self.offset + self.length[:, None], 0)
+        first = min(len(self.signs), 1)  # the first factor of a fold is a sign, the others are not
         arrays = (self.degree, self.column, self.scale, self.offset)
         return bool(
             size == padded_length(size)
@@ -180,10 +189,12 @@ class HadamardProducts:
             and climbs(self.rotations, len(self.gather))
             and climbs(self.blocks, n_blocks)
             and len(self.blocks) == len(self.rotations)
-            and within(self.degree, 1, self.offset.shape[1])
+            and within(self.degree, 1 + first, self.offset.shape[1])
             and within(self.length, 1, slice_)
             and within(self.offset, 0, last)
             and within(ends, 0, last)
+            and within(ends[:, :first], 0, len(self.signs))
+            and within(self.offset[:, first:][used[:, first:]], len(self.signs), last)
             and within(self.column, 0, n_columns_out)
             and within(self.column + parts * self.length, 0, n_columns_out)
         )
