@@ -116,18 +116,24 @@ def test_a_stream_of_images():
     assert model.score(IMAGES[1000:], LABELS[1000:]) > 0.9
 
 
+def test_gradients_too_small_for_an_inverse_are_none():
+    found = ImageMap(INNER).fit(IMAGES)
+    faint = found.transform(1e-42 * IMAGES[:5])
+    np.testing.assert_array_equal(faint, found.transform(np.zeros((5, 64))))
+
+
 def test_complaints():
     with pytest.raises(ValueError, match=r"square number of pixels.*got shape \(5, 10\)"):
         ImageMap(INNER).fit(np.ones((5, 10)))
-    with pytest.raises(ValueError, match=r"shape \(3, 5\) must be rows of 15 pixels, got shape"):
+    with pytest.raises(ValueError, match=r"images of 3 x 5 pixels must be rows of 15 of them"):
         ImageMap(INNER, shape=(3, 5)).fit(IMAGES)
-    for shape in (8, (8,), (8.0, 8), "square", (8, 8, 1)):
-        with pytest.raises(ValueError, match="shape must be the height and width of images"):
+    for shape in (8, (8,), (8.0, 8), "square", (8, 8, 1), (-8, -8)):
+        with pytest.raises(ValueError, match="shape of images must be their height and width"):
             ImageMap(INNER, shape=shape).fit(IMAGES)
-    with pytest.raises(ValueError, match="1 to 8 cells per side and at least 5 directions, got 9"):
-        ImageMap(INNER, cells=9).fit(IMAGES)
-    with pytest.raises(ValueError, match="got 5 and 4"):
-        ImageMap(INNER, directions=4).fit(IMAGES)
-    for name in ("cells", "directions"):
-        with pytest.raises(ValueError, match=f"{name} must be an integer, got 5.5"):
-            ImageMap(INNER, **{name: 5.5}).fit(IMAGES)
+    for cells in (9, 0, 5.5):
+        words = f"from 1 to 8 for images of 8 x 8 pixels, got {cells}"
+        with pytest.raises(ValueError, match=words):
+            ImageMap(INNER, cells=cells).fit(IMAGES)
+    for directions in (4, 5.5):
+        with pytest.raises(ValueError, match=f"an integer of at least 5, got {directions}"):
+            ImageMap(INNER, directions=directions).fit(IMAGES)

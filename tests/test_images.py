@@ -240,11 +240,13 @@ def test_gradients_do_not_see_the_contrast():
 def test_bad_images_and_amounts():
     with pytest.raises(ValueError, match=r"square number of pixels.*got shape \(3, 10\)"):
         deskew(np.ones((3, 10)))
-    with pytest.raises(ValueError, match="1 to 8 cells per side and at least 5 directions, got 9"):
+    with pytest.raises(ValueError, match=r"cells must be an integer from 1 to 8 .* got 9"):
         gradients(IMAGES, cells=9)
-    with pytest.raises(ValueError, match="got 5 and 4"):
+    with pytest.raises(ValueError, match="directions must be an integer of at least 5, got 4"):
         gradients(IMAGES, directions=4)
-    with pytest.raises(ValueError, match=r"shape \(7, 9\) must be rows of 63 pixels, got shape"):
+    with pytest.raises(
+        ValueError, match="images of 7 x 9 pixels must be rows of 63 of them, got shape"
+    ):
         gradients(IMAGES, shape=(7, 9))
     with pytest.raises(ValueError, match="as many labels as images, got 5 for 6"):
         jittered(IMAGES[:6], LABELS[:5], 10)

@@ -101,10 +101,10 @@ def test_rows_one_by_one_and_side_by_side(counts, d, fold, dtype, rtol, monkeypa
         products.fill(X, out)
         found.append(out)
     np.testing.assert_allclose(*found, rtol=0, atol=5 * rtol * np.abs(found[0]).max())
-    for rows in (slice(0, 1), slice(3, 68), slice(100, 130)):
-        out = np.zeros((rows.stop - rows.start, found[1].shape[1]), dtype)
-        products.fill(X[rows], out)
-        np.testing.assert_array_equal(out, found[1][rows])
+    for some in (slice(0, 1), slice(3, 68), slice(100, 130)):
+        out = np.zeros((some.stop - some.start, found[1].shape[1]), dtype)
+        products.fill(X[some], out)
+        np.testing.assert_array_equal(out, found[1][some])
 
 
 def test_few_columns_are_worked_on_side_by_side():

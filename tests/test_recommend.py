@@ -58,6 +58,7 @@ def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, kind)
     assert "preprocessing: oriented gradients" in str(of_images)
     assert isinstance(of_images.feature_map, ImageMap)
     assert of_images.feature_map.n_components == 128
+    assert len(of_images.estimator) == 1  # the map has all that there is to prepare
     wrong, without = (
         1 - clone(one.estimator).fit(X, y).score(X_test, y_test) for one in (of_images, advice)
     )
@@ -65,6 +66,27 @@ def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, kind)
     assert {trial.preparation for trial in advice.rounds[0]} < {
         trial.preparation for trial in of_images.rounds[0]
     } or kind == "sparse"
+
+
+def test_images_with_pixels_that_are_missing_in_a_sample(digits):
+    X, y = digits[0][:400].copy(), digits[2][:400]
+    X[1:, 20] = np.nan
+    for seed in range(3):
+        model = recommend(X, y, budget=32, images=True, random_state=seed).estimator
+        assert model.fit(X, y).score(np.nan_to_num(X), y) > 0.9
+
+
+def test_small_images_have_few_cells(digits):
+    X, y = digits[0][:400], digits[2][:400]
+    advice = recommend(X, y, budget=32, images=(4, 16))
+    assert {trial.preparation for trial in advice.rounds[0]} >= {"oriented gradients"}
+
+
+def test_what_it_takes_to_prepare_a_row_is_part_of_its_time(advice):
+    best = replace(advice.best, prepare_seconds=0.0)
+    slow = replace(best, prepare_seconds=1.0)
+    assert slow.predicting_seconds(64) == pytest.approx(1 + best.predicting_seconds(64))
+    assert slow.training_seconds(500, 64) == pytest.approx(500 + best.training_seconds(500, 64))
 
 
 def test_rows_that_are_no_images_are_not_seen_as_such(digits):
@@ -146,7 +168,7 @@ def test_a_budget_of_memory_is_kept(digits):
 
 def test_a_budget_of_time_is_kept(advice, digits):
     """By the times of a trial, which are given here, because those of a machine vary."""
-    trial = replace(advice.best, row_seconds=1e-5)  # at 128 components
+    trial = replace(advice.best, row_seconds=1e-5, prepare_seconds=0.0)  # at 128 components
     for budget, amount in (("5us/row", 5e-6), ("10us/row", 1e-5), ("0.1ms/row", 1e-4)):
         size = Budget.parse(budget).components(trial, 10**6, 10)
         assert trial.predicting_seconds(size) <= amount < trial.predicting_seconds(1.5 * size)
@@ -202,10 +224,10 @@ def test_data_for_which_there_is_no_advice(X, y, words):
     ("images", "words"),
     [
         (True, "square number of pixels"),
-        ((5, 7), "must be rows of 35 pixels"),
-        ("yes", "images must be True, False or the height and width"),
-        ((5, 6.0), "images must be True, False or the height and width"),
-        (1, "images must be True, False or the height and width"),
+        ((5, 7), "must be rows of 35 of them"),
+        ("yes", "shape of images must be their height and width"),
+        ((5, 6.0), "shape of images must be their height and width"),
+        (1, "shape of images must be their height and width"),
     ],
 )
 def test_what_are_no_images(images, words):

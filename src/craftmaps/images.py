@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from itertools import count
 from math import isqrt
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from craftmaps.loops.images import deskew_rows, gradient_rows, warp_rows
 from craftmaps.loops.rows import for_each_block
@@ -133,7 +135,7 @@ def gradients(
 
     Parameters
     ----------
-    X : array of shape (n_images, height * width)
+    X : {array-like, sparse matrix} of shape (n_images, height * width)
     cells : int, default=5
         Cells per side of the grid.
     directions : int, default=8
@@ -158,9 +160,8 @@ def gradients(
     >>> gradients(X, cells=4).shape
     (1797, 128)
     """
-    X = np.ascontiguousarray(X, dtype=np.float32)
-    shape = image_shape(X, shape)
-    around, down, across = gradient_cells(shape, cells, directions)
+    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float32)
+    around, down, across = gradient_cells(image_shape(X, shape), cells, directions)
     out = np.empty((len(X), directions * cells * cells), np.float32)
 
     def task(start: int, stop: int) -> None:
@@ -174,15 +175,17 @@ def gradient_cells(
     shape: tuple[int, int], cells: int, directions: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The directions as unit vectors, and each cell's weights of the lines and of the columns."""
-    least = min(shape)
-    if not (1 <= cells <= least and directions >= 5):
+    (height, width), most = shape, min(shape)
+    if not isinstance(cells, Integral) or not 1 <= cells <= most:
         raise ValueError(
-            f"gradients needs 1 to {least} cells per side and at least 5 directions, got {cells} "
-            f"and {directions}."
+            f"cells must be an integer from 1 to {most} for images of {height} x {width} pixels, "
+            f"got {cells!r}."
         )
+    if not isinstance(directions, Integral) or directions < 5:
+        raise ValueError(f"directions must be an integer of at least 5, got {directions!r}.")
     angles = 2 * np.pi * np.arange(directions) / directions
     around = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
-    return around, _pools(shape[0], cells), _pools(shape[1], cells)
+    return around, _pools(height, cells), _pools(width, cells)
 
 
 def _pools(length: int, cells: int) -> np.ndarray:
@@ -261,7 +264,7 @@ def _images(X: Any) -> tuple[np.ndarray, int]:
     return X, image_shape(X)[0]
 
 
-def image_shape(X: np.ndarray, shape: tuple[int, int] | None = None) -> tuple[int, int]:
+def image_shape(X: Any, shape: Any = None) -> tuple[int, int]:
     """Height and width of the images that rows X are; those of squares if no shape is given."""
     if shape is None:
         side = isqrt(X.shape[1]) if X.ndim == 2 else 0
@@ -271,10 +274,15 @@ def image_shape(X: np.ndarray, shape: tuple[int, int] | None = None) -> tuple[in
                 f"shape {X.shape}."
             )
         return side, side
-    height, width = shape
-    if X.ndim != 2 or min(shape) < 1 or height * width != X.shape[1]:
+    sides: list[Any] = list(shape) if isinstance(shape, list | tuple) else []
+    if len(sides) != 2 or not all(isinstance(side, Integral) and side > 0 for side in sides):
         raise ValueError(
-            f"images of shape {(height, width)} must be rows of {height * width} pixels, got shape "
-            f"{X.shape}."
+            f"the shape of images must be their height and width, such as (28, 28), got {shape!r}."
+        )
+    height, width = map(int, sides)
+    if X.ndim != 2 or height * width != X.shape[1]:
+        raise ValueError(
+            f"images of {height} x {width} pixels must be rows of {height * width} of them, got "
+            f"shape {X.shape}."
         )
     return height, width

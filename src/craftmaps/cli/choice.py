@@ -25,6 +25,7 @@ from craftmaps.diagnose import candidates
 from craftmaps.diagnose.advice import Advice
 from craftmaps.diagnose.budget import Budget
 from craftmaps.diagnose.recommend import recommend
+from craftmaps.images import image_shape
 from craftmaps.kernels import DotProductKernel
 
 _KERNELS: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -94,9 +95,10 @@ def scaled(
     return ScaledMap(feature_map, columns=scale, unit_norm=norm)
 
 
-def of_images(feature_map: Any, *, metric: bool = False) -> ImageMap:
-    """The map of oriented gradients, perhaps seen through a metric."""
-    return ImageMap(MetricMap(feature_map) if metric else feature_map)
+def of_images(feature_map: Any, X: Any, *, metric: bool = False) -> ImageMap:
+    """The map of oriented gradients of square images, perhaps seen through a metric."""
+    cells = candidates.cells_of(image_shape(X))
+    return ImageMap(MetricMap(feature_map) if metric else feature_map, cells=cells)
 
 
 def searched(

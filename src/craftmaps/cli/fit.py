@@ -120,7 +120,7 @@ def _chosen(seen: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
         size = given["components"] or 1024
         inner = choice.named_map(kernel, given["map_name"], size, seen, given["seed"])
         if given["images"]:
-            feature_map = choice.of_images(inner, metric=given["metric"])
+            feature_map = choice.of_images(inner, seen.X, metric=given["metric"])
         else:
             scaling = given["scale"], given["unit_norm"]
             feature_map = choice.scaled(inner, *scaling, seen.X, metric=given["metric"])

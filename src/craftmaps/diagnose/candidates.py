@@ -40,13 +40,16 @@ def preparations(X: Any, shape: tuple[int, int] | None = None) -> dict[str, Pipe
     found = _scalings(X)
     if shape is not None:
         first = [step for _, step in found["unit norm"].steps[:-1]]
-        seen = FunctionTransformer(_strokes, accept_sparse=True, kw_args={"shape": shape})
-        found[GRADIENTS] = make_pipeline(*first, seen)
+        seen = {"cells": cells_of(shape), "shape": shape}
+        found[GRADIENTS] = make_pipeline(
+            *first, FunctionTransformer(gradients, accept_sparse=True, kw_args=seen)
+        )
     return found
 
 
-def _strokes(X: Any, shape: tuple[int, int]) -> np.ndarray:
-    return gradients(X.toarray() if sparse.issparse(X) else X, shape=shape)
+def cells_of(shape: tuple[int, int]) -> int:
+    """Those of ImageMap, as far as images have so many pixels."""
+    return min(5, *shape)
 
 
 def _scalings(X: Any) -> dict[str, Pipeline]:
@@ -57,7 +60,8 @@ def _scalings(X: Any) -> dict[str, Pipeline]:
             "columns to [-1, 1], unit norm": make_pipeline(MaxAbsScaler(), Normalizer()),
             "unit variance": make_pipeline(StandardScaler(with_mean=False)),
         }
-    first = [SimpleImputer()] if np.isnan(X).any() else []
+    # a column without a value in the sample is kept: it may have some elsewhere, or be a pixel
+    first = [SimpleImputer(keep_empty_features=True)] if np.isnan(X).any() else []
     return {
         "unit norm": make_pipeline(*first, Normalizer()),
         "columns to [0, 1]": make_pipeline(*first, MinMaxScaler()),

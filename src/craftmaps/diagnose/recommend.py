@@ -19,7 +19,7 @@ from craftmaps.images import image_shape
 from craftmaps.kernels.fitted import is_continuous
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
 from craftmaps.maps import ImageMap
-from craftmaps.maps.base import check_choice, generator, is_integer
+from craftmaps.maps.base import check_choice, generator
 
 _LEAST_ROWS = 20
 _LEFT_OUT = 10_000  # rows to judge the last candidates by, at most
@@ -83,7 +83,7 @@ def recommend(
     start = time.perf_counter()
     limit = Budget.parse(budget)
     X, y, classes = _checked(X, y, task)
-    shape = _shape(images, X)
+    shape = None if images is False else image_shape(X, None if images is True else images)
     scalers = candidates.preparations(X, shape)
     rng = generator(random_state)
     order = rng.permutation(X.shape[0])
@@ -211,29 +211,20 @@ def _estimator(
     learner = OnePassRegressor if classes is None else OnePassClassifier
     steps: list[Any] = [step for _, step in clone(scaler).steps]
     if best.preparation == candidates.GRADIENTS:  # in the map, where model files keep them
-        steps[-1], feature_map = "passthrough", ImageMap(feature_map, shape=shape)
+        steps.pop()
+        feature_map = ImageMap(feature_map, cells=candidates.cells_of(shape), shape=shape)
     return make_pipeline(*steps, learner(feature_map, alpha=alpha))
-
-
-def _shape(images: Any, X: Any) -> tuple[int, int] | None:
-    """Of the images that rows are, None if they are none."""
-    if images is False:
-        return None
-    pair = isinstance(images, list | tuple) and len(images) == 2 and all(map(is_integer, images))
-    if images is not True and not pair:
-        raise ValueError(
-            f"images must be True, False or the height and width of images, such as (28, 28), got "
-            f"{images!r}."
-        )
-    return image_shape(X, None if images is True else (int(images[0]), int(images[1])))
 
 
 def _split(
     name: str, scaler: Pipeline, X: Any, y: Any, rows: Any, left: Any, classes: Any
 ) -> Split:
     scaler = clone(scaler).fit(X[rows])
-    some, others = (_single(scaler.transform(X[which])) for which in (rows, left))
-    return Split(name, some, y[rows], others, y[left], classes)
+    some = _single(scaler.transform(X[rows]))
+    start = time.perf_counter()
+    others = _single(scaler.transform(X[left]))
+    took = (time.perf_counter() - start) / len(left)
+    return Split(name, some, y[rows], others, y[left], classes, took)
 
 
 def _single(X: Any) -> Any:

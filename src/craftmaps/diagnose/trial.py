@@ -19,7 +19,10 @@ _AROUND = 10.0 ** np.arange(-1, 1.6, 0.5)  # alphas that are tried, relative to 
 
 @dataclass(frozen=True)
 class Split:
-    """Prepared rows to learn from, and others to judge by; `classes` is None for regression."""
+    """Prepared rows to learn from, and others to judge by; `classes` is None for regression.
+
+    `row_seconds` is what it took to prepare a row.
+    """
 
     preparation: str
     X: Any
@@ -27,6 +30,7 @@ class Split:
     X_left: Any
     y_left: np.ndarray
     classes: np.ndarray | None
+    row_seconds: float
 
     def targets(self, y: np.ndarray) -> np.ndarray:
         """One column per class with 1 and -1, or the targets themselves."""
@@ -63,6 +67,7 @@ class Trial:
     fit_seconds, feature_seconds, update_seconds, solve_seconds : to draw the map, to turn the rows
         into features, to add them to the normal equations, and to solve these for all alphas
     row_seconds : to turn one row into features
+    prepare_seconds : to prepare one row before
     """
 
     preparation: str
@@ -77,6 +82,7 @@ class Trial:
     update_seconds: float
     solve_seconds: float
     row_seconds: float
+    prepare_seconds: float
 
     @property
     def kernel(self) -> Any:
@@ -86,13 +92,14 @@ class Trial:
         """Expected for another number of rows and another size."""
         rows, size = n_rows / self.n_rows, n_components / self.feature_map.n_components
         per_row = (self.fit_seconds + self.feature_seconds) * size + self.update_seconds * size**2
-        return float(rows * per_row + self.solve_seconds * size**3)
+        prepared = n_rows * self.prepare_seconds
+        return float(prepared + rows * per_row + self.solve_seconds * size**3)
 
     def predicting_seconds(self, n_components: int) -> float:
         """Expected per row for another size; whitening is quadratic in it."""
         size = n_components / self.feature_map.n_components
         power = 2 if isinstance(self.feature_map, Nystroem) and size > 1 else 1
-        return float(self.row_seconds * size**power)
+        return float(self.prepare_seconds + self.row_seconds * size**power)
 
 
 def attempt(split: Split, feature_map: Any) -> Trial:
@@ -140,6 +147,7 @@ def attempt(split: Split, feature_map: Any) -> Trial:
         update_seconds=update - features,
         solve_seconds=float(solve),
         row_seconds=float(judge) / len(Z),
+        prepare_seconds=split.row_seconds,
     )
 
 

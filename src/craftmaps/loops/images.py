@@ -10,6 +10,7 @@ import numpy as np
 
 from craftmaps.loops.compiled import compiled
 
+_LEAST = np.finfo(np.float32).tiny  # of gradients, which have a finite inverse
 _FRAME = 3  # zeros: one line before the image, two behind it
 
 
@@ -79,8 +80,7 @@ def gradient_rows(
     Its parts are pooled by the weights of lines in `down` and of columns in `across`.
     """
     (n_cells, height), width = down.shape, across.shape[1]
-    apart = math.atan2(directions[1, 1], directions[1, 0])
-    cotangent = np.float32(math.cos(apart) / math.sin(apart))
+    cotangent = directions[1, 0] / directions[1, 1]  # of the angle between two of them
     padded = np.zeros((height + _FRAME) * (width + _FRAME), np.float32)
     part = np.empty(width, np.float32)
     pooled = np.empty((len(directions), n_cells, width), np.float32)
@@ -132,7 +132,7 @@ def _pool_across(pooled: np.ndarray, across: np.ndarray, out: np.ndarray) -> Non
                 out[at] = value
                 total += value
                 at += 1
-    scale = np.float32(1) / total if total > 0 else np.float32(0)
+    scale = np.float32(1) / total if total >= _LEAST else np.float32(0)
     for j in range(at):
         out[j] = math.sqrt(out[j] * scale)
 

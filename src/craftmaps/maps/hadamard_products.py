@@ -161,7 +161,7 @@ class HadamardProducts:
         """Whether runs of features are so short that rows are better worked on side by side."""
         size = self.gather.shape[1]
         fits = hadamard.TILE * out.shape[1] * out.dtype.itemsize <= _TILE_BYTES
-        return size < hadamard.LANES or (size < hadamard.LANES**2 and fits)
+        return bool(size < hadamard.LANES or (size < hadamard.LANES**2 and fits))
 
     def _unused_columns(self, n_columns: int) -> np.ndarray:
         """Those that no block writes to; without a fold, each of the others has one."""

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from craftmaps.images import gradient_cells, gradients, image_shape
 from craftmaps.maps.base import is_integer
@@ -16,14 +15,14 @@ class ImageMap(WrappedMap):
     A kernel of pixels takes a stroke that moved by its own width for another one. Here the map
     inside is told how much of which direction there is in each cell of a grid: `directions` times
     `cells`^2 numbers, the square roots of shares of all gradients, so that rows have length 1 and
-    brightness and contrast make no difference. Nothing is learnt.
+    contrast makes no difference. Outside of an image everything is 0. Nothing is learnt.
 
     Parameters
     ----------
     feature_map : map of this package
         What the gradients are given to.
     cells : int, default=5
-        Cells per side of the grid; they overlap.
+        Cells per side of the grid, which overlap; at most as many as the shorter side has pixels.
     directions : int, default=8
         At least 5.
     shape : (height, width) or None, default=None
@@ -68,25 +67,13 @@ class ImageMap(WrappedMap):
         self.shape = shape
 
     def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
-        for name in ("cells", "directions"):
-            value = getattr(self, name)
-            if not is_integer(value):
-                raise ValueError(f"{name} must be an integer, got {value!r}.")
         self._fit_inside(X, y)
 
     def _changed(self, X: Any) -> np.ndarray:
-        X = X.toarray() if sparse.issparse(X) else X
         return gradients(X, self.cells, self.directions, self._image_shape(X))
 
-    def _image_shape(self, X: np.ndarray) -> tuple[int, int]:
-        shape: Any = self.shape
-        sides = list(shape) if isinstance(shape, list | tuple) else []
-        if shape is not None and not (len(sides) == 2 and all(map(is_integer, sides))):
-            raise ValueError(
-                f"shape must be the height and width of images, such as (28, 28), or None for "
-                f"squares, got {shape!r}."
-            )
-        return image_shape(X, shape)
+    def _image_shape(self, X: Any) -> tuple[int, int]:
+        return image_shape(X, self.shape)
 
     def grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Directions as unit vectors, and each cell's weights of lines and of columns."""

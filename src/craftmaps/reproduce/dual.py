@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgWarning, cho_factor, cho_solve, solve_triangular
 
 from craftmaps.learn.kept_rows import block_conjugate_gradients, independent_targets
+from craftmaps.maps import Nystroem
 from craftmaps.maps.wrapped import WrappedMap
 
 _BLOCK = 1000  # rows whose kernel values are made at a time
@@ -21,20 +22,27 @@ _ONE_IN = 8  # and one in so many at most
 _DIGITS = 2 / 3  # of single precision that are solved for, as the learner does
 
 
+def has_landmarks(model: Any) -> bool:
+    """Whether the map of a pipeline, fitted or not, is one of landmarks."""
+    found = model[-1].feature_map
+    while isinstance(found, WrappedMap):
+        found = found.feature_map
+    return isinstance(found, Nystroem)
+
+
 def predictions(model: Any, X: np.ndarray, y: np.ndarray, X_test: Any) -> np.ndarray:
     """Labels of test rows, had the Nyström map of a fitted pipeline all rows X for landmarks.
 
     Kernel, scaling, metric, code and alpha are those of the pipeline.
     """
-    learner, kernel = model[-1], _innermost(model).kernel_
-    rows = _seen(model, X)
+    learner, (rows, kernel) = model[-1], _seen(model, X)
     code, labels = learner._code, np.searchsorted(learner.classes_, y)
     targets = code.encode(labels).astype(np.float64)
     coef, intercept = dual_ridge(kernel, rows, targets, float(learner.alpha_))
     narrow = coef.astype(rows.dtype)
     found = []
     for some in _blocks(len(X_test)):
-        predicted = kernel(_seen(model, X_test[some]), rows) @ narrow + intercept
+        predicted = kernel(_seen(model, X_test[some])[0], rows) @ narrow + intercept
         found.append(code.scores(predicted).argmax(axis=1))
     return np.asarray(learner.classes_[np.concatenate(found)])
 
@@ -96,21 +104,14 @@ def _centred(V: np.ndarray) -> np.ndarray:
     return np.asarray(V - V.mean(axis=0))
 
 
-def _innermost(model: Any) -> Any:
-    found = model[-1].feature_map_
-    while isinstance(found, WrappedMap):
-        found = found.feature_map_
-    return found
-
-
-def _seen(model: Any, X: np.ndarray) -> np.ndarray:
-    """Rows as the kernel sees them."""
+def _seen(model: Any, X: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Rows as the kernel of a fitted pipeline sees them, and that kernel."""
     X = model[:-1].transform(X)
     found = model[-1].feature_map_
     while isinstance(found, WrappedMap):
         X = found._changed(X).astype(X.dtype, copy=False)
         found = found.feature_map_
-    return np.asarray(X)
+    return np.asarray(X), found.kernel_
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:

@@ -16,7 +16,6 @@ from craftmaps.maps import (
 
 GAUSSIAN = ("FastFood", "RKS", "RFF", "QRFF", "NystroR", "NystroKmeans")  # not of the polynomial
 CRAFT_DISCRIMINANT = "CRAFT discriminant"  # CRAFT v2, with another decoding in the learner
-LANDMARKS = ("Exact", "Nystroem k-means", "Nystroem metric")
 # as we would do it; they learn one-vs-rest
 OURS = (
     "CRAFT v2",
