@@ -281,6 +281,16 @@ def test_svmlight_numbers_are_rounded_exactly(tmp_path):
     np.testing.assert_array_equal(X.toarray()[:, 0], wanted)
 
 
+def test_svmlight_has_no_columns_beyond_its_largest_index(tmp_path):
+    dump_svmlight_file(np.eye(5), np.arange(5), str(tmp_path / "t.libsvm"), zero_based=False)
+    for column in (5, -6, 1.5, "x"):
+        rows = blocks.read(tmp_path / "t.libsvm", columns=[0, column])
+        with pytest.raises(ValueError, match=f"has no column {column!r}; .* gives it 5 of them"):
+            list(rows)
+    ((X, _),) = blocks.read(tmp_path / "t.libsvm", columns=[5, -1], n_columns=6)
+    np.testing.assert_array_equal(X.toarray(), np.zeros((5, 2)))
+
+
 def test_svmlight_may_count_from_zero(tmp_path):
     path = tmp_path / "zero.svm"
     path.write_text("1 0:2 2:3\n-1 1:4\n")

@@ -275,7 +275,7 @@ def image_shape(X: Any, shape: Any = None) -> tuple[int, int]:
             )
         return side, side
     sides: list[Any] = list(shape) if isinstance(shape, list | tuple) else []
-    if len(sides) != 2 or not all(isinstance(side, Integral) and side > 0 for side in sides):
+    if len(sides) != 2 or not all(isinstance(side, Integral) and int(side) > 0 for side in sides):
         raise ValueError(
             f"the shape of images must be their height and width, such as (28, 28), got {shape!r}."
         )

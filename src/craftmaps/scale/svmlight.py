@@ -49,6 +49,7 @@ class SvmlightFiles:
         """Pieces of a file, from a line on."""
         if self._n_columns is None:
             self._n_columns = self._widest()
+        self._check_columns(self._n_columns)
         path = self.paths[file]
         for first, text in lines_of(path, row):
             piece = self._piece(path, first, text)
@@ -88,6 +89,14 @@ class SvmlightFiles:
         if index < 0:
             return "index 0, but columns count from 1 (zero_based=True counts from 0)"
         return f"index {index + self._base} is beyond n_columns={self._n_columns}"
+
+    def _check_columns(self, width: int) -> None:
+        for column in self._columns or ():
+            if not is_integer(column) or not -width <= column < width:
+                raise ValueError(
+                    f"{self.paths[0]} has no column {column!r}; columns count from 0, and the "
+                    f"largest index gives it {width} of them (n_columns says if there are more)."
+                )
 
     def _widest(self) -> int:
         """The number of columns that the largest index of all files asks for."""
