@@ -14,7 +14,7 @@ MAPS = {
     ),
     "CraftMap(degree 10)": lambda size, d: CraftMap(Polynomial(10), size, random_state=0),
 }
-SHAPES = [(d, size) for d in (2, 4, 8, 16, 32) for size in (64, 256, 1024)]
+SHAPES = [(d, size) for d in (2, 4, 8, 16, 32) for size in (64, 256, 512, 1024)]
 
 
 def report() -> str:

@@ -29,7 +29,7 @@ for axes, row in zip(panels, X[test][[0, 3, 4, 9]], strict=True):
     centres = (np.arange(cells) + 0.5) * 8 / cells - 0.5
     for k, line, column in np.ndindex(*seen.shape):
         angle = 2 * np.pi * k / directions + np.pi / 2
-        half = 1.6 * seen[k, line, column] * np.array([np.cos(angle), np.sin(angle)])
+        half = 2.5 * seen[k, line, column] * np.array([np.cos(angle), np.sin(angle)])
         ends = np.array([centres[column], centres[line]]) + np.array([-half, half])
         axes.plot(*ends.T, color="C3", linewidth=1)
     axes.set_axis_off()

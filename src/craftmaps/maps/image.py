@@ -13,9 +13,9 @@ class ImageMap(WrappedMap):
     """Features of gray images: z(g(x)), g the oriented gradients of the image x.
 
     A kernel of pixels takes a stroke that moved by its own width for another one. Here the map
-    inside is told how much of which direction there is in each cell of a grid: `directions` times
-    `cells`^2 numbers, the square roots of shares of all gradients, so that rows have length 1 and
-    contrast makes no difference. Outside of an image everything is 0. Nothing is learnt.
+    inside is told how much of which direction there is in each cell of a grid: square roots of
+    shares of all gradients, so that rows have length 1 and contrast makes no difference. Outside of
+    an image everything is 0. Nothing is learnt.
 
     Parameters
     ----------
