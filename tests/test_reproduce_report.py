@@ -358,12 +358,12 @@ def test_headlines_of_the_craft_table(tmp_path):
     assert best.text.endswith("; 1 more is printed and not measured.")
     assert best.word == "missed"
     empty = headlines([made], Results(tmp_path / "none"))
-    assert [one.word for one in empty] == ["not run"] * 5
+    assert [one.word for one in empty] == ["not run"] * 7
     assert all("not measured" in one.text for one in empty)
     made.panels[0].quick_settings["rows"] = 10
     made.panels[0].quick.append(1)
     found.add(made.panels[0].run("CRAFT v2", 1, quick=True) | {"seed": 0}, values={"v": 1.0})
-    assert [one.word for one in headlines([made], found, quick=True)] == ["not run"] * 5
+    assert [one.word for one in headlines([made], found, quick=True)] == ["not run"] * 7
 
 
 def test_headlines_of_speed_ups(tmp_path):
