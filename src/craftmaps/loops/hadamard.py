@@ -409,19 +409,22 @@ def _signed_tile(x: np.ndarray, X: np.ndarray, i: int, n_rows: int) -> None:
 
 
 @compiled
-def _rotate_tile(u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int) -> None:
+def _rotate_tile(
+    u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int, used: int
+) -> None:
     """As `_rotate` for the rows of a tile, with as many entries repeated as there are."""
     n = gather.shape[1]
     for j in range(n):
-        _set_run(u, base + j * TILE, x, (np.int64(gather[row, j]) * TILE,), TILE)
+        _set_run(u, base + j * TILE, x, (np.int64(gather[row, j]) * TILE,), used)
     half = 1
     while half < n:
         for j in range(n):
             if not j & half:
-                for r in range(0, TILE, LANES):
+                for r in range(0, used, LANES):
                     _butterfly2(u, base + j * TILE + r, half * TILE)
         half *= 2
-    _set_run(u, base + n * TILE, u, (base,), n * TILE)
+    for j in range(n):
+        _set_run(u, base + (n + j) * TILE, u, (base + j * TILE,), used)
 
 
 @compiled
@@ -442,7 +445,8 @@ def product_tiles(
     """As `product_rows` for few columns: vectors hold an entry of several rows.
 
     Runs of features are then shorter than vectors of one row's entries, and most of the time would
-    be spent on beginning them.
+    be spent on beginning them. A tile of few rows is worked on as far as it is used, in the same
+    way, so that a row's features do not depend on the rows beside it.
     """
     size = gather.shape[1]
     first, sign_factors = (0, 0) if signs is None else (signs.shape[0], 1)
@@ -456,21 +460,24 @@ def product_tiles(
     p = np.empty(max(offset.shape[1], 1), np.int64)
     for i in range(0, X.shape[0], TILE):
         n_rows = min(TILE, X.shape[0] - i)
+        used = -(-n_rows // LANES) * LANES
         _signed_tile(x, X, i, n_rows)
         if signs is not None:
             z[:] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                _rotate_tile(u, k * 2 * size * TILE, x, gather, rotations[s] + k)
+                _rotate_tile(u, k * 2 * size * TILE, x, gather, rotations[s] + k, used)
             for b in range(blocks[s], blocks[s + 1]):
                 n = degree[b] - sign_factors
+                for k in range(n):
+                    p[k] = (offset[b, k + sign_factors] - first) * TILE
                 for l in range(length[b]):
-                    c, j = scale[b], column[b] + l
+                    c = scale[b]
                     if signs is not None:
                         c *= signs[offset[b, 0] + l]
+                    _make_tile(z, (column[b] + l) * TILE, u, p, n, used, c, signs, spare)
                     for k in range(n):
-                        p[k] = (offset[b, k + sign_factors] - first + l) * TILE
-                    _make_tile(z, j * TILE, u, p, n, c, signs, spare)
+                        p[k] += TILE
         for r in range(n_rows):
             if signs is not None:
                 for j in range(Z.shape[1]):
@@ -483,25 +490,33 @@ def product_tiles(
 
 @compiled
 def _make_tile(
-    z: np.ndarray, j: int, u: np.ndarray, p: np.ndarray, n: int, c: float, signs: Any, spare: int
+    z: np.ndarray,
+    j: int,
+    u: np.ndarray,
+    p: np.ndarray,
+    n: int,
+    used: int,
+    c: float,
+    signs: Any,
+    spare: int,
 ) -> None:
     """One feature of a tile of rows."""
     if n == 1:
-        _make_run(z, j, u, (p[0],), TILE, c, signs)
+        _make_run(z, j, u, (p[0],), used, c, signs)
     elif n == 2:
-        _make_run(z, j, u, (p[0], p[1]), TILE, c, signs)
+        _make_run(z, j, u, (p[0], p[1]), used, c, signs)
     elif n == 3:
-        _make_run(z, j, u, (p[0], p[1], p[2]), TILE, c, signs)
+        _make_run(z, j, u, (p[0], p[1], p[2]), used, c, signs)
     elif n == 4:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3]), TILE, c, signs)
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3]), used, c, signs)
     elif n == 5:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4]), TILE, c, signs)
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4]), used, c, signs)
     elif n == 6:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5]), TILE, c, signs)
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5]), used, c, signs)
     elif n == 7:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6]), TILE, c, signs)
+        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6]), used, c, signs)
     else:
-        _make_long(z, j, u, p, n, TILE, c, signs, spare)
+        _make_long(z, j, u, p, n, used, c, signs, spare)
 
 
 @compiled
