@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.frozen import FrozenEstimator
 
-from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
+from craftmaps import CraftMap, OnePassClassifier, Polynomial, RandomMaclaurin
 
 FEATURE_MAP = RandomMaclaurin(Polynomial(degree=4), n_components=300, random_state=0)
 TRAIN, TEST = slice(0, 900), slice(900, None)
@@ -161,6 +161,21 @@ def test_rows_without_spread_are_told_apart():
     X, y = np.repeat(np.eye(4), 10, axis=0), np.repeat(range(4), 10)
     model = OnePassClassifier(alpha=1e-9, decoding="discriminant").fit(X, y)
     assert model.score(X, y) == 1
+
+
+def test_rounding_of_smooth_features_is_not_taken_for_spread():
+    """Coefficients are large, and add up to zero only up to what is lost of them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(7, size=3000)
+    X = np.abs(rng.normal(size=(7, 6))[y] + 0.5 * rng.normal(size=(3000, 6)))
+    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    feature_map = CraftMap(Polynomial(degree=5), n_components=512, random_state=0)
+    plain, discriminant = (
+        OnePassClassifier(feature_map, alpha=1e-8, decoding=decoding).fit(X, y).score(X, y)
+        for decoding in ("l2", "discriminant")
+    )
+    assert plain > 0.6
+    assert discriminant > plain - 0.02
 
 
 def test_other_codes_are_refused(digits):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import helmert
 
 DISCRIMINANT = "discriminant"
 _DECODINGS = ("l2", "hamming", "loss", "pseudo-inverse")
@@ -52,6 +53,7 @@ class Discriminant:
         sums: np.ndarray,
         covariance: np.ndarray,
         eps: float,
+        same_sum: bool,
     ) -> "Discriminant":
         """From moments of the predictions.
 
@@ -68,10 +70,17 @@ class Discriminant:
             Of all predictions, about `mean`.
         eps : float
             Relative precision of the moments.
+        same_sum : bool
+            Whether predictions have the same sum for every row, as their targets have. Then it
+            tells nothing of classes: it has no spread but that of rounding, which would be blown
+            up, and is left out.
         """
         seen = share > _NO_SHARE
         deviations = sums / np.where(seen, share, 1.0)[:, None]
-        values, vectors = np.linalg.eigh(covariance - (deviations.T * share) @ deviations)
+        within = covariance - (deviations.T * share) @ deviations
+        basis = helmert(len(share), full=not same_sum).T
+        values, vectors = np.linalg.eigh(basis.T @ within @ basis)
+        vectors = basis @ vectors
         least = 10 * eps * np.trace(covariance) or 1.0  # what rounding tells from no spread
         matrix = vectors / np.maximum(values, least) @ (vectors.T @ deviations.T)
         distance = np.einsum("kj,jk->k", deviations, matrix) / 2
@@ -82,7 +91,7 @@ class Discriminant:
 
     @classmethod
     def of_rows(
-        cls, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray
+        cls, predicted: np.ndarray, labels: np.ndarray, weights: np.ndarray, same_sum: bool
     ) -> "Discriminant":
         """From predictions for rows, their classes and weights."""
         member = (labels[:, None] == np.arange(predicted.shape[1])) * weights[:, None]
@@ -90,7 +99,7 @@ class Discriminant:
         share, mean = member.sum(axis=0) / total, weights @ predicted / total
         centred = predicted - mean
         sums, squares = member.T @ centred, (centred.T * weights) @ centred
-        return cls.learn(share, mean, sums / total, squares / total, eps)
+        return cls.learn(share, mean, sums / total, squares / total, eps, same_sum)
 
     def scores(self, predicted: np.ndarray) -> np.ndarray:
         """Logarithms of the probabilities of Gaussian classes, up to a constant of the row."""

@@ -270,7 +270,9 @@ def _solve_by_iteration(estimator: Any, stream: FeatureStream) -> ridge.Solution
     if getattr(estimator, "decoding", None) == DISCRIMINANT:
         fitted, leverage = rows.predicted(solution), float(solution.mean_leverage or 0.0)
         predicted = _left_out_on_average(fitted, Y, weights, leverage)
-        solution.discriminant = Discriminant.of_rows(predicted, labels, weights)
+        solution.discriminant = Discriminant.of_rows(
+            predicted, labels, weights, estimator.fit_intercept
+        )
     return solution
 
 
@@ -294,6 +296,7 @@ def _discriminant(
     Of few rows a model shows less spread within classes than new rows will have: it is close to
     interpolating them.
     """
+    same_sum = fit_intercept and np.ndim(solution.alpha) == 0
     if problem.space is not None:
         _, labels, weights = stream.kept()
         Y = stream.encode(labels).astype(np.float64)
@@ -303,8 +306,8 @@ def _discriminant(
             total, held, fitted, solution.alpha, fit_intercept=fit_intercept
         )
         if clear:
-            return Discriminant.of_rows(predicted, labels, weights)
-    return ridge.discriminant(total, solution)
+            return Discriminant.of_rows(predicted, labels, weights, same_sum)
+    return ridge.discriminant(total, solution, same_sum)
 
 
 def _left_out(estimator: Any, stream: FeatureStream, problem: Problem) -> ridge.LeftOut:

@@ -285,7 +285,9 @@ def squared_error(
     return np.asarray(equations.y_square - 2 * linear + quadratic + equations.weight * shift**2)
 
 
-def discriminant(equations: NormalEquations, solution: Solution) -> Discriminant:
+def discriminant(
+    equations: NormalEquations, solution: Solution, same_sum: bool
+) -> Discriminant:
     """That of one-vs-rest predictions, from the sums alone.
 
     Targets are 1 on the rows of a class and -1 elsewhere, so the means of the targets tell the
@@ -300,6 +302,7 @@ def discriminant(equations: NormalEquations, solution: Solution) -> Discriminant
         sums / weight,
         coef.T @ _symmetric_product(equations, coef) / weight,
         float(np.finfo(equations.precision).eps),
+        same_sum,
     )
 
 
