@@ -1,7 +1,10 @@
 """Probabilities: exact leave-one-out predictions, a uniform sample, a temperature that suits."""
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgWarning
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import normalize
@@ -35,6 +38,26 @@ def test_left_out_predictions_are_refits(digits, few):
         rest = np.delete(np.arange(n), row)
         refit = OnePassClassifier(alpha=0.1).partial_fit(X[rest], y[rest], classes=range(10))
         np.testing.assert_allclose(predicted[i], refit.decision_function(X[[row]])[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-10, 1e-4])
+def test_rows_that_are_interpolated_are_left_out_too(alpha):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 300))
+    y = (X[:, :5].sum(axis=1) > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)
+        model = OnePassClassifier(alpha=alpha).fit(X, y)
+        predicted = left_out_predictions(model)[:, 1]
+    rows = [np.flatnonzero((z == X).all(axis=1))[0] for z in model._stream.sample.Z]
+    refits = [
+        OnePassClassifier(alpha=1e-4).fit(np.delete(X, row, 0), np.delete(y, row))
+        for row in rows[:10]
+    ]
+    expected = [
+        model.decision_function(X[[row]])[0] for model, row in zip(refits, rows, strict=False)
+    ]
+    np.testing.assert_allclose(predicted[:10], expected, atol=1e-4)
 
 
 def test_probabilities_are_calibrated(digits, feature_map):

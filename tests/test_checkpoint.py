@@ -268,13 +268,19 @@ def test_parameters_of_the_map_and_announced_classes_count(rows, tmp_path):
 def test_a_checkpoint_of_other_blocks_is_refused(rows, tmp_path):
     X, y = rows
     interrupted(rows, tmp_path)
-    with pytest.raises(ValueError, match="first block is not the one"):
-        OnePassRegressor().fit_blocks(cut(X[::-1], y), checkpoint=tmp_path)
-    other = [*cut(X[:340], y[:340]), *cut(X[340:], y[340:], 90)]
-    with pytest.raises(ValueError, match="850 rows in 5 blocks, and these are 610 in 5"):
-        OnePassRegressor().fit_blocks(other, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="850 rows in 5 blocks, and these are 340 in 2"):
-        OnePassRegressor().fit_blocks(cut(X, y)[:2], checkpoint=tmp_path)
+    weighted = [(*block, np.ones(len(block[1]))) for block in cut(X, y)]
+    moved = y.copy()
+    moved[200] += 1.0
+    for other, n_rows, n_blocks in (
+        (cut(X[::-1], y), 850, 5),
+        (cut(X, moved), 850, 5),
+        (weighted, 850, 5),
+        ([*cut(X[:340], y[:340]), *cut(X[340:], y[340:], 90)], 610, 5),
+        (cut(X, y)[:2], 340, 2),
+    ):
+        said = f"850 rows in 5 blocks, and the first {n_rows} rows in {n_blocks} blocks that are"
+        with pytest.raises(ValueError, match=said):
+            OnePassRegressor().fit_blocks(other, checkpoint=tmp_path)
 
 
 def test_a_checkpoint_of_other_files_is_refused(rows, tmp_path):

@@ -4,8 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import FunctionTransformer, normalize
 
 from craftmaps import OnePassClassifier, RandomMaclaurin
 from craftmaps.learn import memory
@@ -29,6 +30,7 @@ def digits():
         ({"block_rows": 0}, "block_rows must be an integer of at least 1"),
         ({"alpha": [1.0, 2.0], "n_folds": 1}, "n_folds must be an integer of at least 2"),
         ({"codes": "onevsrest"}, "codes must be"),
+        ({"codes": "random", "n_bits": 0}, "n_bits"),
         ({"decoding": "l1"}, "decoding must be one of"),
     ],
 )
@@ -54,6 +56,46 @@ def test_streams_say_what_they_need(digits):
     in_stream.partial_fit(X[900:], y[900:])
     at_once = OnePassClassifier(class_weight={0: 3.0}).fit(X, y)
     np.testing.assert_allclose(in_stream.coef_, at_once.coef_, atol=1e-9)
+
+
+def test_weights_of_classes_hold_in_blocks_that_lack_some(digits):
+    X, y = digits
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    model = OnePassClassifier(class_weight={0: 3.0, 1: 0.5}, block_rows=100)
+    cut = [slice(start, start + 150) for start in range(0, len(y), 150)]
+    streamed = clone(model).fit_blocks([(X[rows], y[rows]) for rows in cut], classes=range(10))
+    np.testing.assert_allclose(streamed.coef_, model.fit(X, y).coef_, atol=1e-8)
+    for wrong, message in (
+        ({0: 2.0, "1": 3.0}, "class_weight names '1', which no row has, and not [1-9]"),
+        ("even", "class_weight must be a dict, 'balanced' or None"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).set_params(class_weight=wrong).fit(X, y)
+
+
+def test_alphas_come_before_rows(digits):
+    X, y = digits
+    model = OnePassClassifier().partial_fit(X, y)
+    model.set_params(alpha=[0.1, 1.0])
+    with pytest.raises(ValueError, match=r"added to 1 fold, and alpha=\[0.1, 1.0\] needs 5"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("n_rows", [20, 200])
+def test_features_that_are_not_finite_are_named_and_not_kept(digits, n_rows):
+    X, y = digits[0][:n_rows] + 0.1, digits[1][:n_rows]
+    logarithms = FunctionTransformer(np.log)
+    bad = X.copy()
+    bad[3, 7] = -1.0
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="not finite"):
+        OnePassClassifier(logarithms, alpha=1.0).fit(bad, y)
+    model = OnePassClassifier(logarithms, alpha=1.0).partial_fit(X, y)
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="not finite"):
+        model.partial_fit(bad, y)
+    assert model.n_samples_seen_ == n_rows
+    expected = OnePassClassifier(logarithms, alpha=1.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-9)
 
 
 def test_features_that_overflow_are_named(digits):

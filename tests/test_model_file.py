@@ -211,6 +211,9 @@ def test_models_without_sums_say_so(again):
         with pytest.raises(ValueError, match="save it with resumable=True"):
             learn()
     assert np.array_equal(loaded.predict(X), model.predict(X))  # it is as it was
+    assert np.array_equal(again(loaded).predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="cannot take more of them"):
+        again(loaded, resumable=True)
     assert loaded.fit(X[:30], LABELS[:30]).n_samples_seen_ == 30
 
 

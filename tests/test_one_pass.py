@@ -1,6 +1,7 @@
 """The one-pass learners: exact, the same from any stream, and good citizens of scikit-learn."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -251,6 +252,41 @@ def test_merge_refuses_what_does_not_add(digits, feature_map):
         a.merge(model)
 
 
+def test_merge_tells_maps_apart_by_rows_that_are_not_zero(digits):
+    """About the origin, Fourier features of one size agree."""
+    X, y = digits[0].copy(), digits[1]
+    X[[0, 100]] = 0
+    first, other = (
+        OnePassClassifier(FourierFeatures(Gaussian(1.0), 64, random_state=seed)) for seed in (0, 1)
+    )
+    first.partial_fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match="different feature maps"):
+        first.merge(other.partial_fit(X[100:200], y[100:200]))
+
+
+def test_merge_refuses_another_number_of_targets():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    one = OnePassRegressor(alpha=1.0).partial_fit(X, X[:, 0])
+    two = OnePassRegressor(alpha=1.0).partial_fit(X, X[:, :2])
+    for mine, theirs in ((one, two), (two, one)):
+        with pytest.raises(ValueError, match="have [12] and [12] targets"):
+            mine.merge(theirs)
+    np.testing.assert_allclose(two.predict(X), X[:, :2], atol=0.2)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_threads_that_ask_at_once_get_what_one_would(method):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 200))
+    y = (X @ rng.standard_normal(200) > 0).astype(int)
+    expected = getattr(OnePassClassifier(alpha=10.0).fit(X, y), method)(X[:50])
+    model = OnePassClassifier(alpha=10.0).partial_fit(X, y)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: getattr(model, method)(X[:50]), range(8)))
+    for one in found:
+        np.testing.assert_allclose(one, expected, rtol=1e-9)
+
+
 def test_merge_of_different_classes(digits, feature_map):
     X, y = digits
     low, high = y < 6, y >= 4
@@ -419,6 +455,33 @@ def test_regressor_stream_and_merge():
     assert OnePassRegressor(alpha_per_target=True).fit(X, Y).alpha_.shape == (2,)
     with pytest.raises(ValueError, match="y has 1 targets, and had 2 before"):
         a.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_rows_without_weight_do_not_matter(few):
+    """Far from the others, as rows that are padded with zeros may be."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20 if few else 80, 30)) + 1e7
+    y = X @ rng.standard_normal(30)
+    weights = np.r_[np.ones(len(X)), np.zeros(len(X))]
+    padded = np.r_[X, np.zeros_like(X)], np.r_[y, np.zeros(len(y))]
+    model = OnePassRegressor(alpha=1.0).fit(*padded, weights)
+    assert model.n_samples_seen_ == 2 * len(X)
+    expected = OnePassRegressor(alpha=1.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-6)
+    sums = NormalEquations().update(*padded, weights)
+    np.testing.assert_allclose(sums.hessian, np.cov(X.T) * (len(X) - 1), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="the weight of all rows together is zero"):
+        OnePassRegressor(alpha=1.0).fit(*padded, 0 * weights)
+
+
+def test_a_sample_has_no_rows_without_weight(digits):
+    X, y = np.repeat(digits[0], 5, axis=0), np.repeat(digits[1], 5)
+    weights = np.zeros(len(y))
+    weights[:50] = 1
+    proba = OnePassClassifier(alpha=0.1).fit(X, y, weights).predict_proba(X[:60])
+    some = OnePassClassifier(alpha=0.1).partial_fit(X[:50], y[:50], classes=range(10))
+    np.testing.assert_allclose(proba, some.predict_proba(X[:60]), atol=1e-8)
 
 
 def test_large_offsets_do_not_matter(digits):

@@ -1,6 +1,7 @@
 """Files with faults: an error that names the place, or the rows left out and counted."""
 
 import bz2
+import contextlib
 import gzip
 from pathlib import Path
 
@@ -67,6 +68,30 @@ def test_a_target_that_is_no_number_is_found_when_the_others_are(tmp_path, monke
     path = write_csv(tmp_path / "t.csv", [(150, "148,74.0,?")])
     with pytest.raises(ValueError, match=r"line 150, column 'label': '\?' is not a number"):
         list(blocks.read(path, target="label"))
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_targets_that_begin_as_whole_numbers(tmp_path, skip):
+    (tmp_path / "0.csv").write_text("a,label\n")
+    (tmp_path / "1.csv").write_text("a,label\n1,1\n2,2\n")
+    (tmp_path / "2.csv").write_text("a,label\n3,1.5\n" + "x,3\n" * skip)
+    read = blocks.read(tmp_path / "*.csv", target="label", on_bad_rows="skip" if skip else "error")
+    with pytest.warns(UserWarning, match="1 bad rows") if skip else contextlib.nullcontext():
+        targets = np.concatenate([y for _, y in read])
+    assert targets.tolist() == [1.0, 2.0, 1.5]
+
+
+def test_a_return_within_a_line_is_named(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"u,v\n1,2\r3,4\n5,6\n")
+    for target in (None, "v"):
+        with pytest.raises(ValueError, match="line 2: "):
+            list(blocks.read(tmp_path / "t.csv", target=target))
+
+
+def test_files_without_rows_add_none(tmp_path):
+    (tmp_path / "1.svm").write_text("1 1:2\n2 2:1\n")
+    (tmp_path / "2.svm").write_text("# nothing\n")
+    assert sum(len(y) for _, y in blocks.read(tmp_path / "*.svm")) == 2
 
 
 def test_lines_are_counted_through_chunks_blank_lines_and_returns(tmp_path, monkeypatch):
@@ -262,6 +287,8 @@ def test_wrong_calls_are_answered_in_one_sentence(tmp_path):
     parquet = write_parquet(tmp_path / "t.parquet")
     np.save(tmp_path / "X.npy", np.ones((4, 3)))
     np.save(tmp_path / "y.npy", np.ones(5))
+    (tmp_path / "latin.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
+    np.savez(tmp_path / "b.npz", X=np.ones((4, 3)), y=np.array(1.0))
     np.savez(tmp_path / "a.npz", X=np.asfortranarray(np.ones((4, 3))), y=np.ones(4))
     for call, message in [
         (lambda: blocks.read(tmp_path / "no.csv"), "there is no file"),
@@ -270,6 +297,9 @@ def test_wrong_calls_are_answered_in_one_sentence(tmp_path):
             "has no column 'labels'; its 3 columns are a, b",
         ),
         (lambda: blocks.read(csv, target=3), "has no column 3"),
+        (lambda: blocks.read(csv, columns=[]), "columns must name at least one"),
+        (lambda: blocks.read(tmp_path / "latin.csv"), "no text in UTF-8"),
+        (lambda: list(blocks.read(tmp_path / "b.npz", target="y")), r"targets of shape \(\)"),
         (lambda: blocks.read(parquet, target="z"), "has no column 'z'; its 2 columns are a, label"),
         (lambda: blocks.read(parquet, target="a"), "column 'label' of .* holds string"),
         (lambda: blocks.read([csv, parquet], target="a"), "are of different formats"),
@@ -308,6 +338,9 @@ def test_later_files_must_have_the_columns_of_the_first(tmp_path):
     write_parquet(tmp_path / "1.parquet")
     pq.write_table(pa.table({"b": [1.0], "label": ["x"]}), tmp_path / "2.parquet")
     with pytest.raises(ValueError, match=r"2\.parquet has no column 'a'"):
+        list(blocks.read(tmp_path / "*.parquet", target="label"))
+    pq.write_table(pa.table({"a": ["one"], "label": ["x"]}), tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"column 'a' of .*2\.parquet holds string"):
         list(blocks.read(tmp_path / "*.parquet", target="label"))
     np.save(tmp_path / "1.npy", np.ones((3, 2)))
     np.save(tmp_path / "2.npy", np.ones((3, 4)))

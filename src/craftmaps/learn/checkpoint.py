@@ -174,33 +174,32 @@ class _Foreign(Exception):
 
 
 def positioned(
-    blocks: Iterable[Any], position: list[Any] | None
+    blocks: Iterable[Any], position: list[Any] | None, *, kept: bool
 ) -> Generator[tuple[Any, tuple[Any, Any, Any]], None, None]:
     """Blocks (X, y, weights) after a position, each with the position after it.
 
     `blocks` either knows positions itself (`from_position`), or is passed over block by block; then
-    the first block and the number of rows are compared with those of the first time.
+    these are compared with those of the first time. `kept` says that positions will be.
     """
     if hasattr(blocks, "from_position"):
         for after, block in blocks.from_position(*([] if position is None else [position])):
             yield list(after), unpacked(block)
         return
-    n_learnt, n_rows, first = position or (0, 0, None)
-    rows = number = 0
+    n_learnt, n_rows, learnt = position or (0, 0, "")
+    rows, number, digest = 0, 0, ""
     for number, block in enumerate(map(unpacked, blocks), 1):
         rows += np.shape(block[0])[0]
-        if number == 1:
-            digest = _digest_of(block)
-            if first not in (None, digest):
-                raise ValueError("the first block is not the one that the checkpoint began with.")
+        if kept:
+            digest = _digest_of(digest, block)
         if number > n_learnt:
             yield [number, rows, digest], block
-        elif number == n_learnt and rows != n_rows:
+        elif number == n_learnt and digest != learnt:
             break
-    if number < n_learnt or (number == n_learnt and rows != n_rows):
+    if number < n_learnt or (number == n_learnt and digest != learnt):
         raise ValueError(
-            f"the checkpoint has learnt {n_rows} rows in {n_learnt} blocks, and these are {rows} "
-            f"in {number}: other blocks than before."
+            f"the checkpoint has learnt {n_rows} rows in {n_learnt} blocks, and the first {rows} "
+            f"rows in {number} blocks that are given now are others, or have other targets or "
+            f"weights; give the same, or another folder, or remove this one to begin anew."
         )
 
 
@@ -243,14 +242,16 @@ def _described(value: Any) -> str:
     return repr(value)
 
 
-def _digest_of(block: Any) -> str:
-    X, y = block[0], block[1]
+def _digest_of(before: str, block: tuple[Any, Any, Any]) -> str:
+    """Of a block, and of those before it."""
+    X, y, weights = block
     parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (np.asarray(X),)
-    return _digest(*parts, np.asarray(y))
+    weighted = () if weights is None else (np.asarray(weights),)
+    return _digest(*parts, np.asarray(y), *weighted, before=before)
 
 
-def _digest(*arrays: np.ndarray) -> str:
-    digest = hashlib.blake2b(digest_size=16)
+def _digest(*arrays: np.ndarray, before: str = "") -> str:
+    digest = hashlib.blake2b(before.encode(), digest_size=16)
     for array in arrays:
         plain = np.ascontiguousarray(array.astype(str) if array.dtype == object else array)
         digest.update(f"{plain.dtype} {plain.shape}".encode())

@@ -172,10 +172,12 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
     @property
     def temperature_(self) -> float:
         stream = stream_of(self)
-        if stream.temperature is None:
-            scores = self._decoded(left_out_predictions(self))
-            stream.temperature = temperature(scores, stream.sample.labels, stream.sample.weights)
-        return stream.temperature
+        with stream.lock:
+            if stream.temperature is None:
+                scores = self._decoded(left_out_predictions(self))
+                sample = stream.sample
+                stream.temperature = temperature(scores, sample.labels, sample.weights)
+            return stream.temperature
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their classes y, forgetting what was learnt before.
@@ -312,12 +314,14 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=first)
         if first and classes is None:
             check_classification_targets(y)  # announced labels are checked one by one
-        weights = self._weights(sample_weight, X, y, whole)
+        weights = sample_weights(sample_weight, X)
+        self._check_class_weight(y, whole)
         if first:
             self._begin(X, y, np.unique(y if classes is None else classes), whole)
         elif classes is not None:
             self._announce(np.unique(classes))
-        self._stream.add(X, self._number(y), weights, progress)
+        numbers = self._number(y)
+        self._stream.add(X, numbers, self._weights(weights, y, numbers), progress)
         return self
 
     def _begin(self, X: Any, y: np.ndarray, classes: np.ndarray, whole: bool) -> None:
@@ -374,16 +378,36 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             )
         return np.asarray(numbers)
 
-    def _weights(self, sample_weight: Any, X: Any, y: np.ndarray, whole: bool) -> np.ndarray | None:
-        weights = sample_weights(sample_weight, X)
+    def _check_class_weight(self, y: np.ndarray, whole: bool) -> None:
+        given = self.class_weight
+        if isinstance(given, str) and given == "balanced":
+            if not whole:
+                raise ValueError(
+                    "class_weight='balanced' needs all labels at once, which a stream has not; "
+                    "give the weights as a dict, or use fit."
+                )
+        elif isinstance(given, dict):
+            labels = set(np.unique(y).tolist()) if whole else set()
+            unknown, unnamed = given.keys() - labels, labels - given.keys()
+            if unknown and unnamed:  # a class that is missing from some of the rows is none
+                raise ValueError(
+                    f"class_weight names {next(iter(unknown))!r}, which no row has, and not "
+                    f"{next(iter(unnamed))!r}; name classes as they are in y."
+                )
+        elif given is not None:
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r}.")
+
+    def _weights(
+        self, weights: np.ndarray | None, y: np.ndarray, numbers: np.ndarray
+    ) -> np.ndarray | None:
+        """Those of rows times those of their classes, which are 1 where a dict has none."""
         if self.class_weight is None:
             return weights
-        if self.class_weight == "balanced" and not whole:
-            raise ValueError(
-                "class_weight='balanced' needs all labels at once, which a stream has not; give "
-                "the weights as a dict, or use fit."
-            )
-        by_class = compute_sample_weight(self.class_weight, y)
+        if isinstance(self.class_weight, dict):
+            known = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+            by_class = np.array(known, dtype=np.float64)[numbers]
+        else:
+            by_class = compute_sample_weight(self.class_weight, y)
         return np.asarray(by_class if weights is None else weights * by_class)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -183,7 +183,9 @@ def code_for(
             f"codes='one-vs-rest' have and those of other codes have not."
         )
     if isinstance(codes, str) and codes == "random":
-        return CodeMatrix(random_code(n_classes, n_bits or _RANDOM_BITS, rng), decoding)
+        return CodeMatrix(
+            random_code(n_classes, _RANDOM_BITS if n_bits is None else n_bits, rng), decoding
+        )
     if isinstance(codes, str) and codes == "hadamard":
         return CodeMatrix(hadamard_code(n_classes, n_bits, rng), decoding)
     if isinstance(codes, str):

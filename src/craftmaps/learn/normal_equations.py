@@ -228,6 +228,9 @@ class NormalEquations:
         weight = float(len(Z) if weights is None else weights.sum())
         if weight == 0:
             return
+        if weights is not None and not weights.all():  # what they hold would shift the reference
+            some = weights > 0
+            Z, Y, weights = Z[some], Y[some], weights[some]
         reference = _reference(Z)
         if reference.any():
             _subtract(Z, reference)

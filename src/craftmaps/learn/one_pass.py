@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import validate_data
 
 from craftmaps import model_file
@@ -26,6 +27,7 @@ FLOATS = (np.float64, np.float32)
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities, and to choose alpha where rows are few
 _PREDICT_ROWS = 1024  # turned into features at a time by predictions, or more if they are short
 _PREDICT_BYTES = 1 << 22
+_PROBED = 1000  # rows at most that are looked at for one that is not zero
 
 
 def fit_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -57,7 +59,8 @@ def fit_blocks(
     total = getattr(blocks, "n_rows", None)
     if total is not None and position is not None:
         total -= estimator.n_samples_seen_
-    with Progress(total, progress) as line, closing(positioned(blocks, position)) as remaining:
+    following = positioned(blocks, position, kept=kept is not None)
+    with Progress(total, progress) as line, closing(following) as remaining:
         for position, block in remaining:
             estimator._add(*block, line, **options)
             if kept is not None:
@@ -112,7 +115,9 @@ def begin(
         sample_rows,
         calibrates,
     )
-    estimator._probe = X[:1].copy()
+    # a row by which maps are told apart: many of them agree about the origin
+    first = int(np.argmax(row_norms(X[:_PROBED]) > 0))
+    estimator._probe = X[first : first + 1].copy()
 
 
 def stream_of(estimator: Any) -> FeatureStream:
@@ -130,7 +135,9 @@ def solution_of(estimator: Any) -> ridge.Solution:
     """The solution for all rows so far; computed when it is first asked for."""
     stream = stream_of(estimator)
     if stream.solution is None:
-        stream.solution = _solve(estimator, stream)
+        with stream.lock:
+            if stream.solution is None:  # by another thread meanwhile
+                stream.solution = _solve(estimator, stream)
     return stream.solution
 
 
@@ -166,14 +173,21 @@ def left_out_predictions(estimator: Any) -> np.ndarray:
         return _left_out_on_average(fitted, Y, stream.sample.weights, solution.mean_leverage)
     penalty = penalty_of(stream.feature_map, stream.n_features)
     problem = stream.problem(estimator.fit_intercept, penalty is None)
-    predicted, _ = ridge.left_out_predictions(
-        problem.total(),
-        _left_out(estimator, stream, problem),
-        fitted,
-        solution.alpha,
-        fit_intercept=estimator.fit_intercept,
-        penalty=penalty,
-    )
+    total, held = problem.total(), _left_out(estimator, stream, problem)
+    same: dict[str, Any] = {"fit_intercept": estimator.fit_intercept, "penalty": penalty}
+    alpha = solution.alpha
+    predicted, clear = ridge.left_out_predictions(total, held, fitted, alpha, **same)
+    if problem.space is not None and not clear:
+        # rows are interpolated, and rounding hides what they would be without themselves; that
+        # hardly depends on alpha where it is so small, so it is seen at the least one that shows it
+        path = ridge.RidgePath(total, **same)
+        for alpha in path.grid()[::4]:
+            if np.all(alpha > solution.alpha):
+                larger = path.solution(alpha)
+                fitted = held.Z @ larger.coef + larger.intercept
+                predicted, clear = ridge.left_out_predictions(total, held, fitted, alpha, **same)
+                if clear:
+                    break
     return predicted
 
 
@@ -188,9 +202,10 @@ def check_mergeable(estimator: Any, other: Any) -> None:
     mine.check_open()
     theirs.check_open()
     if mine.n_features == theirs.n_features and len(mine.folds) == len(theirs.folds):
-        Z = np.empty((2, mine.n_features))
-        fill_features(mine.feature_map, estimator._probe, Z[:1])
-        fill_features(theirs.feature_map, estimator._probe, Z[1:])
+        Z = np.empty((2, 2, mine.n_features))  # of both maps, for a row of each
+        for features, stream in zip(Z, (mine, theirs), strict=True):
+            fill_features(stream.feature_map, estimator._probe, features[:1])
+            fill_features(stream.feature_map, other._probe, features[1:])
         if np.allclose(Z[0], Z[1], rtol=1e-4, atol=1e-4 * np.abs(Z).max()):
             return
     raise ValueError(
@@ -202,11 +217,13 @@ def check_mergeable(estimator: Any, other: Any) -> None:
 def save(estimator: Any, path: Any, resumable: bool) -> None:
     """Write a fitted estimator to a file, with the sums of its rows if it is to be resumable."""
     solution_of(estimator)
+    if resumable:
+        estimator._stream.check_open()
     getattr(estimator, "temperature_", None)  # probabilities need it, and it needs the sums
     saved = copy(estimator)
     if not resumable:
         saved._stream = estimator._stream.closed()
-        del saved._probe  # a row of somebody's data
+        vars(saved).pop("_probe", None)  # a row of somebody's data
     model_file.save(saved, path)
 
 
@@ -229,6 +246,7 @@ def _solve(estimator: Any, stream: FeatureStream) -> ridge.Solution:
         return _solve_by_iteration(estimator, stream)
     problem = stream.problem(estimator.fit_intercept, penalty is None)
     alpha, errors = estimator.alpha, None
+    _check_folds(estimator, len(problem.folds))
     options: dict[str, Any] = {"fit_intercept": estimator.fit_intercept, "penalty": penalty}
     if not _is_single(alpha):
         if not all(fold.weight for fold in problem.folds):
@@ -323,6 +341,16 @@ def _held(
     own = None if estimator.alpha_per_target else getattr(estimator, "_loss", None)
     loss = None if own is None else lambda predicted: own(predicted, labels, weights)
     return ridge.LeftOut(Z, Y, weights, loss)
+
+
+def _check_folds(estimator: Any, n_folds: int) -> None:
+    """Complain if alpha became a sequence, or another number of folds, after rows were added."""
+    wanted = 1 if _is_single(estimator.alpha) else estimator.n_folds
+    if wanted > 1 and wanted != n_folds:
+        raise ValueError(
+            f"rows were added to {n_folds} fold{'s' * (n_folds > 1)}, and alpha={estimator.alpha!r} "
+            f"needs {wanted}; set alpha and n_folds before the first row."
+        )
 
 
 def _is_single(alpha: Any) -> bool:

@@ -178,6 +178,11 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def merge(self, other: "OnePassRegressor") -> Self:
         """Learn what `other` has learnt from its rows with the same map; it stays as it is."""
         check_mergeable(self, other)
+        if other._n_targets != self._n_targets:
+            raise ValueError(
+                f"the two regressors have {self._n_targets} and {other._n_targets} targets, so "
+                f"their sums do not add; give both the same targets."
+            )
         self._stream.merge(other._stream)
         return self
 

@@ -73,7 +73,7 @@ class LeftOut:
 
     def are_clear(self, leverages: np.ndarray) -> bool:
         """Whether no row is interpolated, of which rounding hides what it would be without it."""
-        return bool(self.others(leverages)[self.weights > 0].min() > _INTERPOLATES)
+        return bool((self.others(leverages)[self.weights > 0] > _INTERPOLATES).all())
 
     def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
         """Predictions without the row itself, from those with it."""
@@ -285,9 +285,7 @@ def squared_error(
     return np.asarray(equations.y_square - 2 * linear + quadratic + equations.weight * shift**2)
 
 
-def discriminant(
-    equations: NormalEquations, solution: Solution, same_sum: bool
-) -> Discriminant:
+def discriminant(equations: NormalEquations, solution: Solution, same_sum: bool) -> Discriminant:
     """That of one-vs-rest predictions, from the sums alone.
 
     Targets are 1 on the rows of a class and -1 elsewhere, so the means of the targets tell the

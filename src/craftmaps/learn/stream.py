@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 from craftmaps.learn import ridge
 from craftmaps.learn.calibration import RowSample
 from craftmaps.learn.memory import MANY
-from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.learn.normal_equations import NormalEquations, check_finite
 from craftmaps.learn.precision import loses_directions
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.row_space import RowSpace
@@ -49,6 +50,8 @@ class FeatureStream:
     ----------
     first_row : int, default=0
         The place of its first row, where this is a part of a longer stream.
+    lock : RLock
+        Held by who solves: that moves rows from the buffer into the sums.
     """
 
     _calibrates = True  # of files that do not say
@@ -81,23 +84,32 @@ class FeatureStream:
         self._index = np.empty(capacity, np.int64)
         self._filled = 0
         self._closed = False  # whether the sums were left behind
+        self.lock = RLock()
 
     def add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, progress: Progress) -> None:
-        """Add validated rows."""
+        """Add validated rows; those without weight only take their places."""
         self._forget()
+        before, n_rows = self.n_rows, X.shape[0]
+        places = self.first_row + before + np.arange(n_rows)
+        if weights is not None and not weights.all():
+            some = weights > 0
+            X, y, weights, places = X[some], y[some], weights[some], places[some]
         done = 0
         while done < X.shape[0]:
             rows = self._room(X.shape[0] - done, y)
             some = slice(done, done + rows.stop - rows.start)
             fill_features(self.feature_map, X[some], self._Z[rows])
+            _check_features(self._Z[rows])
             self._y[rows] = y[some]
             self._weights[rows] = 1.0 if weights is None else weights[some]
-            place = self.first_row + self.n_rows
-            self._index[rows] = np.arange(place, place + rows.stop - rows.start)
-            self._took(rows)
+            self._index[rows] = places[some]
+            self._filled = rows.stop
             self.sample.add(self._Z[rows], self._y[rows], self._weights[rows], self._index[rows])
             done = some.stop
+            self.n_rows = int(places[done - 1]) + 1 - self.first_row
             progress.advance(rows.stop - rows.start)
+        progress.advance(n_rows - done)
+        self.n_rows = before + n_rows
         self._shed_sample()
 
     def merge(self, other: "FeatureStream") -> Self:
@@ -105,14 +117,14 @@ class FeatureStream:
         self._forget()
         for mine, theirs in zip(self.folds, other.folds, strict=True):
             mine.merge(theirs)
-        self.n_rows += other.n_rows - other._filled
+        self.n_rows += other.n_rows
         done = 0
         while done < other._filled:
             rows = self._room(other._filled - done, other._y)
             some = slice(done, done + rows.stop - rows.start)
             for name in _BUFFERS:
                 getattr(self, name)[rows] = getattr(other, name)[some]
-            self._took(rows)
+            self._filled = rows.stop
             done = some.stop
         self.sample.merge(other.sample)
         self._shed_sample()
@@ -144,12 +156,13 @@ class FeatureStream:
         for fold in self.folds:
             if fold.n_features:
                 fold.add_constant_targets(positions, -1.0)
-        self._y[: self._filled] = new_labels[self._y[: self._filled]]
+        if self._filled:
+            self._y[: self._filled] = new_labels[self._y[: self._filled]]
         self.sample.labels = new_labels[self.sample.labels]
 
     def problem(self, fit_intercept: bool, rotatable: bool) -> "Problem":
         """The sums to solve; `rotatable` says that the penalty is the same in all directions."""
-        if rotatable and self._keeps_all():
+        if rotatable and self._filled and self._keeps_all():
             return self._row_space(fit_intercept)
         self._flush()
         return Problem(self.folds)
@@ -179,11 +192,14 @@ class FeatureStream:
 
     def __getstate__(self) -> dict[str, Any]:
         used = {name: getattr(self, name)[: self._filled] for name in _BUFFERS}
-        return self.__dict__ | used | {"_capacity": len(self._Z)}
+        state = self.__dict__ | used | {"_capacity": len(self._Z)}
+        del state["lock"]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         capacity = state.pop("_capacity")
         self.__dict__.update(state)
+        self.lock = RLock()
         for name in _BUFFERS:
             used = getattr(self, name)
             if name == "_y" and not len(used):
@@ -222,10 +238,6 @@ class FeatureStream:
         if not len(self._y):
             self._y = np.empty((len(self._Z), *y.shape[1:]), y.dtype)
         return slice(self._filled, min(len(self._Z), self._filled + wanted))
-
-    def _took(self, rows: slice) -> None:
-        self._filled = rows.stop
-        self.n_rows += rows.stop - rows.start
 
     def _flush(self) -> None:
         if not self._filled:
@@ -296,6 +308,14 @@ def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:
         return
     Z = X if feature_map is None else feature_map.transform(X)
     out[:] = Z.toarray() if sparse.issparse(Z) else Z
+
+
+def _check_features(Z: np.ndarray) -> None:
+    """Complain about features that are not finite, before they are mixed with others."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(Z.sum())
+    if suspicious:
+        check_finite(Z, Z)
 
 
 def _empty(n_folds: int) -> list[NormalEquations]:

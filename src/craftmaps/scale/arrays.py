@@ -93,8 +93,9 @@ class NpzFiles:
         path = self.paths[file]
         with self._opened(path) as streams:
             size = streams[0].shape[0]
-            if streams[-1].shape[0] != size:
-                raise ValueError(f"{path} has {size} rows and {streams[-1].shape[0]} targets.")
+            if streams[-1].shape[:1] != (size,):
+                shape = streams[-1].shape
+                raise ValueError(f"{path} has {size} rows, and targets of shape {shape}.")
             for stream in streams:
                 stream.skip(row)
             for start in range(row, size, self._piece_rows):

@@ -77,7 +77,12 @@ class CsvFiles:
 
     def _layout(self, path: str) -> Layout:
         first = next(lines_of(path), (0, b""))[1].split(b"\n", 1)[0].removeprefix(_MARK)
-        names: list[Any] = next(csv.reader([first.decode()], delimiter=self._delimiter), [])
+        try:
+            names: list[Any] = next(csv.reader([first.decode()], delimiter=self._delimiter), [])
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path} is no text in UTF-8, its first line cannot be read ({error}); convert it."
+            ) from error
         if not names:
             raise ValueError(f"{path} begins with an empty line, or is empty.")
         if not self._header:
@@ -89,14 +94,24 @@ class CsvFiles:
         """All rows of some lines, and which have no target."""
         import pyarrow as pa
 
-        table = self._parsed(layout, text, pa.from_numpy_dtype(self._dtype), self._label_type)
+        kind = pa.from_numpy_dtype(self._dtype)
+        try:
+            table = self._parsed(layout, text, kind, self._label_type)
+        except pa.ArrowInvalid:
+            if self._label_type != pa.int64():
+                raise
+            # whole numbers at first need not be so later on
+            table = self._parsed(layout, text, kind, pa.float64())
         X = tables.matrix([table[str(place)] for place in layout.features], self._dtype)
         y, missing = tables.labels([table[str(place)] for place in layout.targets], self._several)
         if y is not None and y.dtype.kind == "U":
             missing = y == ""
         rows = np.arange(first, first + text.count(b"\n") + (not text.endswith(b"\n")))
         if len(rows) > len(X):
-            rows = rows[[bool(line.rstrip(b"\r")) for line in text.splitlines()]]
+            lines = text.removesuffix(b"\n").split(b"\n")
+            rows = rows[[bool(line.rstrip(b"\r")) for line in lines]]
+        if len(rows) != len(X):
+            raise pa.ArrowInvalid("to pyarrow, a carriage return within a line ends it")
         return Piece(X, y, rows, _NOTHING), missing
 
     def _one_by_one(
@@ -120,6 +135,8 @@ class CsvFiles:
         targets = None
         if layout.targets:
             kind = self._label_type.to_pandas_dtype()
+            if any(isinstance(one, float) for target in y for one in target):
+                kind = np.float64
             targets = np.array(y, str if kind is np.object_ else kind)
             targets = targets if self._several else targets.reshape(len(rows))
         return Piece(matrix, targets, np.array(rows, np.int64), np.array(bad, np.int64))
@@ -136,6 +153,7 @@ class CsvFiles:
         features = [_number(layout, fields, place, float) for place in layout.features]
         targets = layout.targets
         if read is not np.object_:
+            read = _whole_or_float if read is np.int64 else float
             return features, [_number(layout, fields, place, read) for place in targets]
         if any(not fields[place] for place in targets):
             raise _Fault(self._target, "the target is missing")
@@ -145,11 +163,14 @@ class CsvFiles:
         """Integers, floats or text: what all targets of the first lines can be read as."""
         import pyarrow as pa
 
-        layout = self._layout(self.paths[0])
-        if self._several or not layout.targets:
+        for path in self.paths:
+            layout = self._layout(path)
+            _, text = next(lines_of(path, int(self._header)), (0, b""))
+            if text:
+                break
+        if self._several or not layout.targets or not text:
             return pa.float64()
         only = Layout(layout.names, layout.targets, [])
-        _, text = next(lines_of(self.paths[0], int(self._header)), (0, b""))
         table = self._parsed(only, text, None, pa.string(), lenient=True)
         for kind in (pa.int64(), pa.float64()):
             try:
@@ -191,6 +212,13 @@ class _Fault(Exception):
 
     def __init__(self, column: Any, reason: str) -> None:
         self.column, self.reason = column, reason
+
+
+def _whole_or_float(field: str) -> int | float:
+    try:
+        return int(field)
+    except ValueError:
+        return float(field)
 
 
 def _number(layout: Layout, fields: list[str], place: int, read: Any) -> Any:

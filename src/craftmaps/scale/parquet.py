@@ -83,6 +83,8 @@ class ParquetFiles:
         ) as opened:
             for name in set(stored) - set(opened.schema_arrow.names):
                 raise ValueError(f"{path} has no column {name!r}, which {self.paths[0]} has.")
+            for name in set(stored) & set(self._features):
+                _number_type(opened.schema_arrow.field(name), path)
             sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
             ends = np.cumsum(sizes)
             groups = np.flatnonzero(ends > row)

@@ -149,6 +149,6 @@ def _not_finite(X: Any) -> np.ndarray:
 
 def _no_target(y: np.ndarray | None, size: int) -> np.ndarray:
     """Which targets are not finite."""
-    if y is None or y.dtype.kind != "f":
+    if y is None or y.dtype.kind != "f" or not size:
         return np.zeros(size, bool)
     return np.asarray(~np.isfinite(y.reshape(size, -1)).all(axis=1))

@@ -17,6 +17,8 @@ def choose(
     listed = target if isinstance(target, list | tuple) else [] if target is None else [target]
     targets = [_place(names, name, path) for name in listed]
     if columns is not None:
+        if not len(columns):
+            raise ValueError("columns must name at least one column, or be None for all others.")
         return targets, [_place(names, name, path) for name in columns]
     return targets, [place for place in range(len(names)) if place not in targets]
 
