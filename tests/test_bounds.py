@@ -173,27 +173,41 @@ def maclaurin(**options):
     return lambda seed: RandomMaclaurin(kernel, 512, random_state=seed, **options)
 
 
-MAPS = {
-    f"{projection}-{law}-{'h01' if h01 else 'all'}{'-complex' if c2r else ''}": maclaurin(
-        projection=projection, degrees=law, h01=h01, complex_to_real=c2r
-    )
-    for projection in ("hadamard", "rademacher", "gaussian")
-    for law in ("optimized", "geometric", "proportional")
-    for h01 in (False, True)
-    for c2r in (False, True)
-} | {
-    "exponential": maclaurin(kernel=Exponential()),
-    "truncated": maclaurin(kernel=Exponential(2.0), max_degree=3),
-    "tensor-sketch": lambda seed: TensorSketch(Polynomial(3), 512, random_state=seed),
-    "craft": lambda seed: CraftMap(Polynomial(3), 512, random_state=seed),
-    "craft-none": lambda seed: CraftMap(Polynomial(5), 512, h01="none", random_state=seed),
-    "craft-append": lambda seed: CraftMap(Polynomial(5), 512, h01="append", random_state=seed),
-    "craft-tensor": lambda seed: CraftMap(
-        Polynomial(3), 512, up="tensor-sketch", random_state=seed
-    ),
-    "craft-exponential": lambda seed: CraftMap(Exponential(), 512, random_state=seed),
-    "fourier": lambda seed: FourierFeatures(Gaussian(1.0), 512, random_state=seed),
-}
+MAPS = (
+    {
+        f"{projection}-{law}-{'h01' if h01 else 'all'}{'-complex' if c2r else ''}": maclaurin(
+            projection=projection, degrees=law, h01=h01, complex_to_real=c2r
+        )
+        for projection in ("hadamard", "rademacher", "gaussian")
+        for law in ("optimized", "geometric", "proportional")
+        for h01 in (False, True)
+        for c2r in (False, True)
+    }
+    | {
+        "exponential": maclaurin(kernel=Exponential()),
+        "truncated": maclaurin(kernel=Exponential(2.0), max_degree=3),
+        "tensor-sketch": lambda seed: TensorSketch(Polynomial(3), 512, random_state=seed),
+        "craft": lambda seed: CraftMap(Polynomial(3), 512, random_state=seed),
+        "craft-none": lambda seed: CraftMap(Polynomial(5), 512, h01="none", random_state=seed),
+        "craft-append": lambda seed: CraftMap(Polynomial(5), 512, h01="append", random_state=seed),
+        "craft-tensor": lambda seed: CraftMap(
+            Polynomial(3), 512, up="tensor-sketch", random_state=seed
+        ),
+        "craft-exponential": lambda seed: CraftMap(Exponential(), 512, random_state=seed),
+        "fourier": lambda seed: FourierFeatures(Gaussian(1.0), 512, random_state=seed),
+        "fourier-odd": lambda seed: FourierFeatures(Gaussian(0.01), 51, random_state=seed),
+    }
+    | {
+        f"craft-{down}": lambda seed, down=down, n_up=n_up: CraftMap(
+            Polynomial(2, coef0=3.0), 64, n_up=n_up, h01="none", down=down, random_state=seed
+        )
+        for n_up, downs in (
+            (512, ("fold", "srht")),
+            (64, ("gaussian", "rademacher", "sparse")),
+        )
+        for down in downs
+    }
+)
 
 
 @pytest.mark.filterwarnings("ignore:truncating")
@@ -240,6 +254,8 @@ def test_components_for_an_error():
         components_for(1e-6, TensorSketch(Polynomial(3)), X)
     with pytest.raises(ValueError, match="above 0"):
         components_for(0.0, Polynomial(3), X)
+    with pytest.raises(ValueError, match="7 columns, and the map was fitted on 40"):
+        expected_error(CraftMap(Polynomial(3), 64).fit(X), np.eye(7))
 
 
 def test_maps_without_a_formula_say_so():

@@ -8,7 +8,14 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
 
-from craftmaps import CraftMap, Nystroem, OnePassClassifier, Polynomial, TensorSketch
+from craftmaps import (
+    CraftMap,
+    Nystroem,
+    OnePassClassifier,
+    Polynomial,
+    ScaledMap,
+    TensorSketch,
+)
 from craftmaps.diagnose import compare, gram_error
 from craftmaps.diagnose.compare import pareto_front
 
@@ -63,6 +70,21 @@ def test_a_size_is_the_number_of_columns_that_came_out(data):
     X, y = data
     found = compare(X[:80], y[:80], Nystroem(KERNEL), n_components=(16, 500), seeds=1)
     assert [row.n_components for row in found.rows] == [16, 60]
+
+
+def test_maps_with_a_map_inside(data):
+    X, y = data
+    found = compare(X, y, ScaledMap(CraftMap(KERNEL)), n_components=np.int64(32), seeds=2)
+    assert [row.n_components for row in found.rows] == [32]
+    errors = gram_error(ScaledMap(CraftMap(KERNEL, 32, random_state=0)), X, seeds=4).values
+    assert len(set(errors)) == 4
+
+
+def test_wrong_calls(data):
+    with pytest.raises(ValueError, match="task must be one of"):
+        compare(*data, CraftMap(KERNEL), 32, task="classify")
+    with pytest.raises(ValueError, match="nothing to compare"):
+        compare(*data, {}, 32)
 
 
 def test_pareto_front():

@@ -14,6 +14,7 @@ from craftmaps import (
     Exponential,
     Polynomial,
     RandomMaclaurin,
+    ScaledMap,
     TensorSketch,
     VovkReal,
 )
@@ -312,6 +313,37 @@ def test_a_learned_subspace_does_not_go_up_as_far(monkeypatch, up):
     assert learned.fit(X).n_up_ == 16 * 20
     monkeypatch.setattr(craft_plan, "_LEARNED", 20)
     assert learned.fit(X).n_up_ == 8 * 20
+
+
+def test_a_series_that_is_cut_off_is_told():
+    X = rows(40, 2)
+    cut = CraftMap(Exponential(60.0), 4096, random_state=0)
+    with pytest.warns(UserWarning, match=r"truncating Exponential.* at degree 64 .* lower gamma"):
+        measured = relative_error(cut, X, Exponential(60.0))
+    assert cut.expected_error_ == pytest.approx(measured, rel=0.1)
+    # a polynomial has an end, however far
+    high = CraftMap(Polynomial(70, coef0=0), 1024, random_state=0).fit(X)
+    assert relative_error(high, X, Polynomial(70, coef0=0)) < 1e-6
+
+
+@pytest.mark.parametrize(("degree", "length"), [(10, 1e-4), (5, 1e-8), (2, 1e-20)])
+def test_short_rows_of_homogeneous_kernels(degree, length):
+    X = rows(40, 20)
+    kernel = Polynomial(degree, coef0=0)
+    short, unit = (CraftMap(kernel, 64, random_state=0).fit(factor * X) for factor in (length, 1))
+    assert short.expected_error_ == pytest.approx(unit.expected_error_)
+
+
+def test_degrees_beyond_the_number_of_products():
+    X = rows(30, 300) * 0.03
+    RandomMaclaurin(Polynomial(130), 256, max_degree=130, random_state=0).fit(X)
+
+
+def test_own_maps_with_a_map_inside():
+    up = ScaledMap(RandomMaclaurin(Polynomial(3), 64), columns="none")
+    maps = [CraftMap(up=up, n_components=32, n_up=128, random_state=0).fit(rows()) for _ in "ab"]
+    assert maps[0].n_up_ == 128
+    np.testing.assert_array_equal(*(one.transform(rows()) for one in maps))
 
 
 def test_own_maps_are_cloned_sized_and_seeded():

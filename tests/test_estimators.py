@@ -36,6 +36,25 @@ def assert_close(case, found, expected):
 
 
 @every_map
+def test_a_fit_that_fails_changes_nothing(case):
+    """Half of a new map with half of an old one would write beyond its arrays."""
+    X = rows()
+    feature_map = fitted(case, X)
+    before = feature_map.transform(X)
+    feature_map.set_params(n_components=1)
+    feature_map.kernel = "no kernel"
+    for wrong in (X[:, :2], np.full_like(X, np.nan)):
+        with pytest.raises(ValueError):  # noqa: PT011
+            feature_map.fit(wrong)
+        assert_close(case, feature_map.transform(X), before)
+    fresh = clone(feature_map)
+    with pytest.raises(ValueError):  # noqa: PT011
+        fresh.fit(X)
+    with pytest.raises(NotFittedError):
+        fresh.transform(X)
+
+
+@every_map
 def test_clone_pickle_and_memory_maps(case, tmp_path):
     feature_map, X = fitted(case), rows(seed=1)
     Z = feature_map.transform(X)

@@ -110,6 +110,14 @@ def test_what_cannot_be_learnt_is_said():
     for kind in (CraftMap, RandomMaclaurin):
         with pytest.raises(ValueError, match=r"call fit\(X, y\)"):
             kind("auto", 64).fit(X)
+        for y, message in (
+            (X[:-1, 0], "inconsistent numbers of samples"),
+            (np.full(len(X), np.nan), "y contains NaN"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                kind("auto", 64).fit(X, y)
+        for rows_of_zeros, y in ((X, np.ones(len(X))), (0 * X, X[:, 0])):  # nothing to learn from
+            assert isinstance(kind("auto", 64).fit(rows_of_zeros, y).kernel_, Polynomial)
     with pytest.raises(ValueError, match="TensorSketch approximates polynomial kernels only"):
         TensorSketch("auto", 64).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="Polynomial kernels"):

@@ -9,7 +9,15 @@ from scipy import sparse
 from sklearn.base import clone
 
 import oracles
-from craftmaps import DotProduct, Exponential, Polynomial, VovkInfinite, VovkReal
+from craftmaps import (
+    DotProduct,
+    Exponential,
+    Gaussian,
+    Nystroem,
+    Polynomial,
+    VovkInfinite,
+    VovkReal,
+)
 from craftmaps.kernels import dot_product_kernel
 
 # (kernel, f(t) by hand, a_n by hand)
@@ -282,3 +290,18 @@ def test_public_names():
     assert {*CLASSES, "RandomMaclaurin", "TensorSketch"} <= set(craftmaps.__all__)
     for name in craftmaps.__all__:
         assert getattr(craftmaps, name).__doc__
+
+
+@pytest.mark.parametrize("length", [1e-20, 1e20])
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_bandwidths_of_single_rows_of_any_length(length, gamma, make):
+    X = length * np.random.default_rng(0).random((30, 5))
+    found = Gaussian(gamma)(make(X.astype(np.float32)))
+    np.testing.assert_allclose(found, Gaussian(gamma)(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [Gaussian, [1]])
+def test_what_is_no_kernel_is_named(wrong):
+    with pytest.raises(ValueError, match="kernel must be a kernel such as"):
+        Nystroem(wrong).fit(np.eye(3))

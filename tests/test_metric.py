@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cases import rows
@@ -227,6 +228,9 @@ def test_complaints():
     for power in (-0.1, 1.5, np.nan, True, "much", None):
         with pytest.raises(ValueError, match="power must be 'auto' or a number from 0 to 1"):
             MetricMap(INNER, power=power).fit(X, y)
+    for wrong in ("poly", RBFSampler()):
+        with pytest.raises(ValueError, match="feature_map must be a map of this package"):
+            MetricMap(wrong).fit(X, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MetricMap(INNER).fit(X, y[:-1])
     with pytest.raises(ValueError, match="y contains NaN"):

@@ -185,6 +185,21 @@ def test_duplicated_rows(landmarks):
         np.testing.assert_allclose(Z @ Z.T, Gaussian(1.0)(X), atol=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_rpcholesky_ends_where_rounding_is_all_that_is_left(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(8, 10))[rng.integers(0, 8, 400)]
+    feature_map = Nystroem(Gaussian(0.5), 200, landmarks="rpcholesky", random_state=seed)
+    Z = feature_map.fit_transform(X)
+    np.testing.assert_allclose(Z @ Z.T, Gaussian(0.5)(X), atol=1e-4)
+
+
+def test_leverage_of_rows_most_of_which_are_zero():
+    X = np.vstack([np.zeros((200, 3)), np.eye(3)])
+    feature_map = Nystroem(Polynomial(2, coef0=0), 2, landmarks="leverage", random_state=0)
+    assert np.isfinite(feature_map.fit_transform(X)).all()
+
+
 def test_unwhitened_output_and_its_penalty(X):
     """(C + alpha K_LL) b = sum k_L y predicts what the whitened map and a plain ridge do."""
     rng = np.random.default_rng(0)

@@ -269,7 +269,7 @@ def test_merge_refuses_another_number_of_targets():
     one = OnePassRegressor(alpha=1.0).partial_fit(X, X[:, 0])
     two = OnePassRegressor(alpha=1.0).partial_fit(X, X[:, :2])
     for mine, theirs in ((one, two), (two, one)):
-        with pytest.raises(ValueError, match="have [12] and [12] targets"):
+        with pytest.raises(ValueError, match=r"have [12] and [12] targets"):
             mine.merge(theirs)
     np.testing.assert_allclose(two.predict(X), X[:, :2], atol=0.2)
 

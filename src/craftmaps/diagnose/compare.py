@@ -18,6 +18,7 @@ from craftmaps.diagnose.errors import gram_error
 from craftmaps.diagnose.plots import finish, new_figure
 from craftmaps.kernels.fitted import is_continuous
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.maps.base import check_choice
 
 _GRAM_ROWS = 500
 
@@ -144,11 +145,14 @@ def compare(
     """
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     y = np.asarray(y)
+    check_choice("task", task, ("auto", "classification", "regression"))
     classification = task == "classification" or (task == "auto" and not is_continuous(y))
     split = train_test_split(X, y, test_size=test_size, random_state=random_state)
     named = maps if isinstance(maps, dict) else {type(maps).__name__: maps}
-    sizes = [n_components] if isinstance(n_components, int) else list(n_components)
-    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not named:
+        raise ValueError("maps is empty: there is nothing to compare.")
+    sizes = list(n_components) if isinstance(n_components, Iterable) else [n_components]
+    numbers = list(seeds) if isinstance(seeds, Iterable) else list(range(seeds))
     learner = OnePassClassifier if classification else OnePassRegressor
     rows = []
     for name, feature_map in named.items():

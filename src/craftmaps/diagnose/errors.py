@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 
 from craftmaps.diagnose.plots import finish, new_figure
 from craftmaps.maps.base import check_choice, generator
+from craftmaps.maps.wrapped import WrappedMap
 
 METRICS = ("nrmse", "nrmse-range", "frobenius", "max", "spectral", "relative")
 _SHOWN = 4000  # entries in a plot
@@ -185,13 +186,15 @@ def fitted_maps(feature_map: Any, X: Any, seeds: int | Iterable[int] | None) -> 
         return
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         fitted = clone(feature_map)
-        if "random_state" in fitted.get_params(deep=False):
+        if hasattr(fitted, "random_state"):
             fitted.set_params(random_state=seed)
         yield fitted.fit(X)
 
 
 def exact_gram(feature_map: Any, X: Any, kernel: Any = None) -> np.ndarray:
     """The Gram matrix that a fitted map approximates, in float64."""
+    if kernel is None and isinstance(feature_map, WrappedMap):
+        return exact_gram(feature_map.feature_map_, feature_map._changed(X))
     kernel = getattr(feature_map, "kernel_", None) if kernel is None else kernel
     if kernel is None or isinstance(kernel, str):
         raise ValueError(

@@ -34,7 +34,9 @@ def expected_error(
     feature_map : RandomMaclaurin, TensorSketch, CraftMap, FourierFeatures or a kernel
         A kernel stands for `CraftMap` or `FourierFeatures` of that kernel. Where the map draws
         the degrees of its features, the error is that of the degrees it drew. For Fourier
-        features the formula is that of independent frequencies; other samplings have less.
+        features the formula is that of independent frequencies; other samplings have less, but
+        for "fastfood", which may have a little more. Of a CraftMap that is fitted, it is the error
+        on the rows it was fitted on.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     n_components : int, default=None
         The size, if not that of the map.
@@ -55,6 +57,10 @@ def expected_error(
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     fitted = _fitted(feature_map, X, n_components, random_state)
     rng = generator(random_state)
+    if X.shape[1] != fitted.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, and the map was fitted on {fitted.n_features_in_}."
+        )
     if isinstance(fitted, CraftMap) and math.isfinite(fitted.expected_error_):
         return float(fitted.expected_error_)
     if isinstance(fitted, FourierFeatures):
@@ -165,8 +171,10 @@ def _fourier(fitted: FourierFeatures, X: Any, rng: np.random.Generator) -> float
     rows = X[np.sort(rng.choice(X.shape[0], min(X.shape[0], _SAMPLE_ROWS), replace=False))]
     pairs = np.triu_indices(rows.shape[0], k=1 if rows.shape[0] > 1 else 0)
     value, doubled = fitted.kernel_(rows)[pairs], fitted.kernel_(2 * rows)[pairs]
-    variance = np.mean((1 + doubled) / 2 - value**2) / (fitted.n_components / 2)
-    return _relative(float(variance), value)
+    # of an odd number of columns the last is sqrt(2) cos(<w, x> + b), with a variance of its own
+    halves, alone = -(-fitted.n_components // 2), fitted.n_components % 2
+    variance = float(np.mean((1 + doubled) / 2 - value**2)) / halves + alone / 2 / halves**2
+    return _relative(variance, value)
 
 
 def _relative(variance: float, values: np.ndarray) -> float:

@@ -86,7 +86,7 @@ def scree(
     named = maps if isinstance(maps, dict) else {type(maps).__name__: maps}
     exact, approximate = None, {}
     for name, feature_map in named.items():
-        own = feature_map.get_params(deep=False).get("random_state")
+        own = getattr(feature_map, "random_state", None)
         (fitted,) = fitted_maps(feature_map, X, [random_state if own is None else own])
         if exact is None:
             exact = spectrum(exact_gram(fitted, rows, kernel))

@@ -12,8 +12,9 @@ _SEED = 20070913  # fixed: a kernel has no random state, and equal rows must giv
 def variance(X: Any) -> float:
     """The variance of all entries of X; 1 where they are all equal."""
     if sparse.issparse(X):
-        mean = X.mean(dtype=np.float64)
-        found = float(X.multiply(X).mean(dtype=np.float64) - mean**2)
+        X = X.astype(np.float64)
+        mean = X.mean()
+        found = float(X.multiply(X).mean() - mean**2)
     else:
         found = float(np.var(X, dtype=np.float64))
     return found if found > 0 else 1.0
@@ -27,6 +28,8 @@ def median_distance(X: Any, metric: str) -> float:
     if n_rows > _SAMPLE_ROWS:
         rows = np.random.default_rng(_SEED).choice(n_rows, _SAMPLE_ROWS, replace=False)
         X = X[np.sort(rows)]
-    distances = pairwise_distances(X, metric=metric)[np.triu_indices(X.shape[0], k=1)]
+    distances = pairwise_distances(X.astype(np.float64), metric=metric)[
+        np.triu_indices(X.shape[0], k=1)
+    ]
     found = float(np.median(distances)) if distances.size else 0.0
     return found if found > 0 else 1.0

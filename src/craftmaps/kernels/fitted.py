@@ -6,9 +6,11 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 from scipy.special import binom
+from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.validation import check_consistent_length
 
-from craftmaps.kernels.dot_product import DotProduct, DotProductKernel
+from craftmaps.kernels.dot_product import DotProduct, DotProductKernel, Polynomial
 from craftmaps.kernels.names import dot_product_kernel
 
 _ROWS = 700
@@ -43,11 +45,15 @@ def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -
             "kernel='auto' learns the kernel from targets: call fit(X, y), or name a kernel such "
             "as Polynomial(degree=3)."
         )
+    y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    check_consistent_length(X, y)
     rows = rng.permutation(X.shape[0])[:_ROWS]
-    Y = centred_targets(np.asarray(y)[rows])
+    Y = centred_targets(y[rows])
     sample = X[rows].astype(np.float64)
     mean = float(row_norms(sample, squared=True).mean()) or 1.0
     gram = safe_sparse_dot(sample, sample.T, dense_output=True) / mean
+    if not (Y.any() and gram.any()):  # rows of one class, or of zeros, tell nothing
+        return Polynomial(degree=3, gamma=1 / mean)
     powers = _sketched_powers(gram, max(1, n_components // 2), rng)
     scales = np.array([max(float(np.trace(K)) / len(K), 1e-300) for K in powers])
     powers /= scales[:, None, None]

@@ -71,7 +71,7 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
     """
     if isinstance(kernel, str) and kernel in _DOT_PRODUCT | _SHIFT_INVARIANT:
         kernel = (_DOT_PRODUCT | _SHIFT_INVARIANT)[kernel]()
-    if hasattr(kernel, "check") and hasattr(kernel, "against"):
+    if hasattr(kernel, "check") and hasattr(kernel, "against") and not isinstance(kernel, type):
         if parameters:
             raise ValueError(
                 f"kernel_params={parameters!r} are for kernels of scikit-learn and for functions; "
@@ -83,7 +83,8 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
         return kernel
     from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS  # slow to import
 
-    if not callable(kernel) and kernel not in PAIRWISE_KERNEL_FUNCTIONS:
+    named = isinstance(kernel, str) and kernel in PAIRWISE_KERNEL_FUNCTIONS
+    if isinstance(kernel, type) or not (callable(kernel) or named):
         known = sorted({*_DOT_PRODUCT, *_SHIFT_INVARIANT, *PAIRWISE_KERNEL_FUNCTIONS})
         raise ValueError(
             f"kernel must be a kernel such as Gaussian(gamma=0.5), a function of two matrices or "

@@ -38,7 +38,8 @@ def gaussian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
     others = _Others(Y, dtype, centred=False)
     if gamma * others.reach > _DIGITS:
         others = _Others(Y, dtype, centred=True)
-    if gamma * others.reach > _DIGITS and dtype == np.float32:
+    largest = float(np.finfo(dtype).max)  # of a gamma for very short rows
+    if (gamma * others.reach > _DIGITS or gamma > largest) and dtype == np.float32:
         others = _Others(Y, np.dtype(np.float64), centred=True)
     loop = distances.gaussian32 if others.dtype == np.float32 else distances.gaussian64
     factor = others.dtype.type(gamma)

@@ -348,8 +348,8 @@ def _check_folds(estimator: Any, n_folds: int) -> None:
     wanted = 1 if _is_single(estimator.alpha) else estimator.n_folds
     if wanted > 1 and wanted != n_folds:
         raise ValueError(
-            f"rows were added to {n_folds} fold{'s' * (n_folds > 1)}, and alpha={estimator.alpha!r} "
-            f"needs {wanted}; set alpha and n_folds before the first row."
+            f"rows were added to {n_folds} fold{'s' * (n_folds > 1)}, and "
+            f"alpha={estimator.alpha!r} needs {wanted}; set alpha and n_folds before the first row."
         )
 
 

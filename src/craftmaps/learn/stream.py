@@ -92,8 +92,8 @@ class FeatureStream:
         before, n_rows = self.n_rows, X.shape[0]
         places = self.first_row + before + np.arange(n_rows)
         if weights is not None and not weights.all():
-            some = weights > 0
-            X, y, weights, places = X[some], y[some], weights[some], places[some]
+            weighty = weights > 0
+            X, y, weights, places = X[weighty], y[weighty], weights[weighty], places[weighty]
         done = 0
         while done < X.shape[0]:
             rows = self._room(X.shape[0] - done, y)

@@ -7,6 +7,7 @@ weight * prod_j <w_j, x> <w_j, y> has expectation sum_n a_n <x, y>^n.
 
 import heapq
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from craftmaps.maps.moments import DegreeStatistics
 
 _NEGLIGIBLE = 2.0**-24  # the rounding error of float32, relative to f(R^2)
 _HIGHEST_AUTOMATIC = 64
+_MUCH = 0.01  # a truncated share of f(R^2) that deserves a warning
 _HUGE = 1e100  # variances square this; far beyond it they overflow
 
 
@@ -34,12 +36,28 @@ def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) ->
 
 def automatic_degree(kernel: DotProductKernel, squared_norm: float) -> int:
     """The least degree whose tail is negligible for rows with |x|^2 <= squared_norm (KK s.4.2)."""
-    last = int(min(kernel.highest_degree, _HIGHEST_AUTOMATIC))
+    highest = kernel.highest_degree
+    last = int(highest) if math.isfinite(highest) else _HIGHEST_AUTOMATIC
     whole = float(kernel.value(squared_norm))
     for degree in range(last):
         if kernel.tail(degree, squared_norm) <= _NEGLIGIBLE * whole:
             return degree
     return last
+
+
+def truncated_tail(
+    kernel: DotProductKernel, last: int, squared_norm: float, advice: str, stacklevel: int
+) -> float:
+    """What k(x, x) loses beyond degree `last`; with a warning where that is much."""
+    tail, whole = kernel.tail(last, squared_norm), float(kernel.value(squared_norm))
+    if tail > _MUCH * whole:
+        warnings.warn(
+            f"truncating {kernel} at degree {last} takes off up to {tail:.3g} of the {whole:.3g} "
+            f"that k(x, x) reaches on these rows; {advice}.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return tail
 
 
 def geometric(
@@ -113,7 +131,7 @@ def optimized(
     for n in used:
         size, variance = coefficients[n] ** 2, statistics.variance[n]
         repulsion = statistics.repulsion[n]
-        cap = float(length) ** n if repulsion else math.inf
+        cap = _products(length, n) if repulsion else math.inf
         later = max(0.0, variance - (length - 1) * repulsion)
         if length < cap < math.inf:
             later *= cap / (cap - length)  # drawn without replacement from all of them
@@ -138,7 +156,7 @@ def expected_variance(
     total = 0.0
     for n in np.flatnonzero(counts[1:]) + 1:
         count, length = int(counts[n]), statistics.length
-        whole = float(length) ** n if statistics.repulsion[n] else math.inf
+        whole = _products(length, int(n)) if statistics.repulsion[n] else math.inf
         drawn = int(count % whole) if count >= whole else count
         runs, rest = divmod(drawn, length)
         pairs = runs * length * (length - 1) + rest * (rest - 1)
@@ -148,6 +166,11 @@ def expected_variance(
         weight = statistics.coefficients[n] / count if weights is None else weights[n]
         total += weight**2 * max(0.0, value)
     return float(total)
+
+
+def _products(length: int, degree: int) -> float:
+    """length^degree, or infinity beyond all numbers: how many products of Hadamard rows differ."""
+    return math.inf if degree * math.log2(length) > 1000 else float(length) ** degree
 
 
 @dataclass(frozen=True)
@@ -193,7 +216,7 @@ def _share(total: int, curves: list[_Curve]) -> list[int]:
     low = high / (4.0 * total + 4.0) ** 2
     high *= 2
     for _ in range(100):
-        middle = math.sqrt(low * high)
+        middle = math.sqrt(low) * math.sqrt(high)  # their product may be below all numbers
         if sum(curve.count_above(middle) for curve in curves) > total:
             low = middle
         else:

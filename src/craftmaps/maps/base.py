@@ -39,6 +39,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         self
         """
+        before = dict(vars(self))
+        try:
+            self._fit(X, y)
+        except BaseException:
+            # loops trust that what was drawn belongs together: all of it is new, or nothing
+            self.__dict__ = before
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
         if not is_integer(self.n_components) or self.n_components < 1:
             raise ValueError(
@@ -48,7 +58,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         rng = generator(self.random_state)
         self._learn(X, y, rng)
         self._draw(X, rng)
-        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """The features of the rows of X.

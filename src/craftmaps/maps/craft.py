@@ -128,7 +128,7 @@ class CraftMap(FeatureMap):
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
         down = self._down(X, rng)
         learned = down == "principal"
-        plan = self._plan(X, learned, rng)
+        plan = self._plan(X, down, rng)
         self.n_up_ = plan.n_up
         self.n_exact_, self.exact_degree_ = plan.exact.n_columns, plan.exact_degree
         self.expected_error_ = float("nan") if learned else plan.error
@@ -158,7 +158,7 @@ class CraftMap(FeatureMap):
             return self.down
         few = self.n_components <= min(_FEW, X.shape[0] // _SAMPLE)
         known = isinstance(self.up, str)  # of maps of your own no error is expected
-        if not few or (known and self._plan(X, False, deepcopy(rng)).error <= _ERRS):
+        if not few or (known and self._plan(X, "fold", deepcopy(rng)).error <= _ERRS):
             return "fold"
         return "principal"
 
@@ -168,17 +168,15 @@ class CraftMap(FeatureMap):
             smaller.set_params(down="fold")
         return smaller
 
-    def _plan(self, X: Any, learned: bool, rng: np.random.Generator) -> CraftPlan:
+    def _plan(self, X: Any, down: str, rng: np.random.Generator) -> CraftPlan:
         """Decide on the up-projection and, unless it is Random Maclaurin, fit it."""
         n_up = None if self.n_up == "auto" else int(self.n_up)
         seed = int(rng.integers(2**31))
         if not isinstance(self.up, str):
             self.up_ = clone(self.up)
-            changes = {"n_components": n_up, "random_state": seed}
-            known = self.up_.get_params(deep=False)
-            self.up_.set_params(
-                **{k: v for k, v in changes.items() if k in known and v is not None}
-            )
+            for name, value in (("n_components", n_up), ("random_state", seed)):
+                if value is not None and hasattr(self.up_, name):
+                    self.up_.set_params(**{name: value})
             width = self.up_.fit(X).transform(X[:1]).shape[1]
             if width < self.n_components:
                 raise ValueError(
@@ -189,13 +187,13 @@ class CraftMap(FeatureMap):
             return given_plan(width)
         self.kernel_.check_rows(X)
         if self.up == "maclaurin":
-            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, learned, rng)
+            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, down, rng)
             self.n_per_degree_ = plan.counts
             return plan
         self.up_ = TensorSketch(self.kernel_, n_up or 1, random_state=seed)
         if not isinstance(self.kernel_, Polynomial):
             self.up_.fit(X)  # says what is wrong
-        plan = plan_tensor_sketch(self.kernel_, X, self.n_components, n_up, learned, rng)
+        plan = plan_tensor_sketch(self.kernel_, X, self.n_components, n_up, down, rng)
         self.up_.set_params(n_components=plan.n_up).fit(X)
         return plan
 

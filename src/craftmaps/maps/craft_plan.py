@@ -43,21 +43,23 @@ def plan_maclaurin(
     n_components: int,
     n_up: int | None,
     h01: str,
-    learned: bool,
+    down: str,
     rng: np.random.Generator,
 ) -> CraftPlan:
     """The plan with the least expected error among those that `h01` and `n_up` allow.
 
     With h01="auto", terms may be exact up to the degree for which there is room. If the
-    down-projection is `learned`, none beyond degree 1 are: a principal subspace has them in it, at
+    down-projection is learned, none beyond degree 1 are: a principal subspace has them in it, at
     less than their columns.
     """
     largest = allocation.largest_squared_norm(kernel, row_norms(X, squared=True))
     moments = PairMoments.of_sample(X, rng)
     last = allocation.automatic_degree(kernel, largest)
+    tail = allocation.truncated_tail(kernel, last, largest, "lower gamma", stacklevel=6)
     length = padded_length(X.shape[1])
     statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
-    sample = _Sample(kernel, moments, statistics, X.shape[1])
+    sample = _Sample(kernel, moments, statistics, X.shape[1], down, tail > 0)
+    learned = down == "principal"
     most = 1 if learned else last
     degrees = sample.degrees(most, n_components) if h01 == "auto" else [_EXACT[h01]]
 
@@ -92,19 +94,19 @@ def plan_tensor_sketch(
     X: Any,
     n_components: int,
     n_up: int | None,
-    learned: bool,
+    down: str,
     rng: np.random.Generator,
 ) -> CraftPlan:
     """D as given, or the least multiple of E that makes TensorSketch's own error small."""
     moments = PairMoments.of_sample(X, rng)
     value, spread = _spread(moments, kernel.value)
     scale = float(np.mean(value**2))
-    for total in _totals(n_components, n_up, learned):
+    for total in _totals(n_components, n_up, down == "principal"):
         up = tensor_sketch_variance(kernel, moments) / total
-        down = _fold_share(total, n_components) * spread
-        if up <= _ENOUGH * down:
+        folded = _down_share(down, total, n_components) * spread
+        if up <= _ENOUGH * folded:
             break
-    return given_plan(total, math.sqrt((up + down) / scale) if scale else 0.0)
+    return given_plan(total, math.sqrt((up + folded) / scale) if scale else 0.0)
 
 
 def given_plan(n_up: int, error: float = math.nan) -> CraftPlan:
@@ -119,6 +121,8 @@ class _Sample:
     moments: PairMoments
     statistics: DegreeStatistics
     n_columns: int
+    down: str
+    truncated: bool
 
     def degrees(self, most: int, n_components: int) -> list[int]:
         """-1, 0, 1 and the higher ones of the kernel up to which exact terms have room."""
@@ -163,9 +167,16 @@ class _Sample:
         if complete and exact.n_constant:  # nothing else is left to fill the columns
             exact, n_in, n_out = replace(exact, n_constant=1 + n_out), n_in - n_out, 0
         up = allocation.expected_variance(self.statistics, counts)
-        down = _fold_share(n_in, n_out) * self._down(exact, counts) if n_out else 0.0
-        scale = float(np.mean(self.kernel.value(self.moments.inner) ** 2))
-        error = math.sqrt((up + down) / scale) if scale else 0.0
+        down = 0.0
+        if n_out:
+            down = _down_share(self.down, n_in, n_out) * self._down(exact, counts, inside)
+        value = self.kernel.value(self.moments.inner)
+        scale, bias = float(np.mean(value**2)), 0.0
+        if self.truncated:
+            series = self.statistics.coefficients
+            known = np.polynomial.polynomial.polyval(self.moments.inner, series)
+            bias = float(np.mean((known - value) ** 2))
+        error = math.sqrt((up + down + bias) / scale) if scale else 0.0
         share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
         return CraftPlan(exact, last, inside, counts, weights, n_up, error), share
 
@@ -182,8 +193,11 @@ class _Sample:
             weights[1] = coefficients[1] / reserved
         return counts, weights
 
-    def _down(self, exact: ExactTerms, counts: np.ndarray) -> float:
-        """Mean of |u|^2 |v|^2 + <u,v>^2 - 2 sum u_i^2 v_i^2 over pairs, u without exact terms."""
+    def _down(self, exact: ExactTerms, counts: np.ndarray, inside: float) -> float:
+        """Mean of |u|^2 |v|^2 + <u,v>^2 - 2 sum u_i^2 v_i^2 over pairs, u without exact terms.
+
+        The last sum, which random signs take off, is not there for Gaussian numbers.
+        """
 
         known = [exact.a0 if exact.n_constant else 0.0, *exact.coefficients]
 
@@ -191,9 +205,11 @@ class _Sample:
             return np.asarray(self.kernel.value(t) - np.polynomial.polynomial.polyval(t, known))
 
         _, spread = _spread(self.moments, rest)
+        if self.down == "gaussian":
+            return spread
         used = np.flatnonzero(counts)
         sizes = self.statistics.coefficients[used] ** 2 * self.statistics.second[used]
-        return max(0.0, spread - 2 * float(np.sum(sizes / counts[used])))
+        return max(0.0, spread - 2 * float(np.sum(sizes / counts[used]) + inside**2))
 
 
 def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
@@ -210,6 +226,13 @@ def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
     return value, float(np.mean(kernel(moments.left) * kernel(moments.right) + value**2))
 
 
-def _fold_share(n_in: int, n_out: int) -> float:
-    """(D - E) / (E (D - 1)): the factor of the variance of a fold, or SRHT, from D to E."""
+def _down_share(down: str, n_in: int, n_out: int) -> float:
+    """The factor of the variance of a projection from D to E: (D - E) / (E (D - 1)) of a fold.
+
+    An SRHT has it too, D made a power of two; 1 / E is that of independent rows.
+    """
+    if down in ("gaussian", "rademacher", "sparse"):
+        return 1 / n_out
+    if down == "srht":
+        n_in = padded_length(n_in)
     return (n_in - n_out) / (n_out * (n_in - 1)) if n_in > n_out else 0.0

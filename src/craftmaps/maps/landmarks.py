@@ -107,6 +107,10 @@ def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.n
         known = factor[proposed, : len(chosen)].astype(np.float64)
         remaining = candidates.gram(proposed) - known @ known.T
         accepted, triangle = _accept(remaining, residual[proposed], n - len(chosen), rng)
+        if not accepted.size:  # proposed for what rounding left of rows that depend on others
+            left = np.maximum(remaining.diagonal(), 0)
+            residual[proposed] = np.minimum(residual[proposed], left)
+            continue
         pivots = proposed[accepted]
         _extend(candidates, factor, residual, len(chosen), pivots, triangle)
         chosen = np.concatenate([chosen, pivots])
@@ -197,7 +201,8 @@ def _leverage_scores(
     gram = candidates.gram(sample)
     weighted = gram * np.outer(weights, weights)
     values = eigvalsh(weighted)
-    ridge = max(float(values[: max(0, len(values) - k)].sum()) / k, 1e-10 * float(values.sum()))
+    rest = float(values[: max(0, len(values) - k)].sum()) / k
+    ridge = max(rest, 1e-10 * float(values.sum())) or 1.0  # a sample of zeros explains nothing
     inverse = np.linalg.inv(gram + np.diag(ridge / weights**2))
     fill = candidates.against(sample)
     scores = np.empty(len(rows))

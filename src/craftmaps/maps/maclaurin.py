@@ -1,6 +1,5 @@
 """Random Maclaurin features for dot-product kernels."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from craftmaps.maps.pooled_products import PooledProducts
 
 _LAWS = ("optimized", "geometric", "proportional")
 _PROJECTIONS = ("hadamard", "rademacher", "gaussian", "pooled")
-_MUCH = 0.01  # a truncated share of f(R^2) that deserves a warning
 
 
 class RandomMaclaurin(FeatureMap):
@@ -212,16 +210,9 @@ class RandomMaclaurin(FeatureMap):
             last = allocation.automatic_degree(self.kernel_, squared_norm)
         last = int(min(last, self.kernel_.highest_degree))
         self.max_degree_ = last
-        self.tail_ = self.kernel_.tail(last, squared_norm)
-        whole = float(self.kernel_.value(squared_norm))
-        if self.tail_ > _MUCH * whole:
-            warnings.warn(
-                f"truncating {self.kernel_} at degree {last} takes off up to {self.tail_:.3g} of "
-                f"the {whole:.3g} that k(x, x) reaches on these rows; raise max_degree, or lower "
-                f"gamma.",
-                UserWarning,
-                stacklevel=5,
-            )
+        self.tail_ = allocation.truncated_tail(
+            self.kernel_, last, squared_norm, "raise max_degree, or lower gamma", stacklevel=6
+        )
         return last
 
     def _check_parameters(self) -> None:

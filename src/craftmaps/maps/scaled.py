@@ -75,7 +75,7 @@ def _applied(X: Any, factor: np.ndarray | None, offset: np.ndarray | None, unit_
     if factor is not None:
         X = X.multiply(factor).tocsr() if sparse.issparse(X) else X * factor
     if offset is not None:
-        X = X + offset
+        X = (X.toarray() if sparse.issparse(X) else X) + offset
     return normalize(X) if unit_norm else X
 
 

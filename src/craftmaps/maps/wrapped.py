@@ -9,6 +9,8 @@ from sklearn.utils.metaestimators import available_if
 
 from craftmaps.maps.base import FeatureMap
 
+_INNER = ("n_components", "random_state")
+
 
 class WrappedMap(FeatureMap):
     """A map that changes rows, by what `_learn` found, and gives them to the map inside.
@@ -32,6 +34,33 @@ class WrappedMap(FeatureMap):
     def kernel(self) -> Any:
         """Of the map."""
         return self.feature_map.kernel
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn how rows are changed, and fit the map inside on what they become.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Targets, for what is learnt from them.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(self.feature_map, FeatureMap):
+            raise ValueError(
+                f"feature_map must be a map of this package, such as CraftMap(Polynomial(3)), got "
+                f"{self.feature_map!r}."
+            )
+        return super().fit(X, y)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; n_components and random_state are those of the map inside."""
+        inner = {f"feature_map__{name}": params.pop(name) for name in _INNER if name in params}
+        super().set_params(**params)
+        super().set_params(**inner)
+        return self
 
     @abstractmethod
     def _changed(self, X: Any) -> Any:
