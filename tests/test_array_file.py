@@ -1,6 +1,7 @@
 """Files of arrays come back as they were, or are refused with the reason."""
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -164,6 +165,32 @@ def test_paths_that_lead_nowhere(tmp_path):
         array_file.read(tmp_path, "model")
     with pytest.raises(OSError, match="was not written: No such file or directory"):
         array_file.write(tmp_path / "none" / "x.craft", "model", {}, {})
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(path, tmp_path):
+    (tmp_path / "far").mkdir()
+    link = tmp_path / "far" / "link.craft"
+    link.symlink_to(path)
+    array_file.write(link, "model", {"other": 1}, {})
+    assert link.is_symlink()
+    assert array_file.read(path, "model")[0] == {"other": 1}
+    link.unlink()
+    link.symlink_to("absent.craft")
+    array_file.write(link, "model", HEADER, ARRAYS)
+    assert {one.name for one in link.parent.iterdir()} == {"link.craft", "absent.craft"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "link", "folder"):
+        with pytest.raises(OSError, match=f"{name} is not a file that can be replaced"):
+            array_file.write(tmp_path / name, "model", {}, {})
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 _FULL_DISK = """

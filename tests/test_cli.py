@@ -73,6 +73,9 @@ def folder(tmp_path_factory):
     )
     target = X[:600] @ np.linspace(-1, 1, 64) + np.sin(X[:600, 20])
     np.savez(folder / "numbers.npz", X=X[:600], y=target)
+    for name in ("holed.csv", "holed"):
+        (folder / name).write_text("a,y\n1,2\n,3\n")
+    craftmaps.OnePassRegressor().fit([[1.0], [2.0]], [1.0, 2.0]).save(folder / "holed.craft")
     return folder
 
 
@@ -180,6 +183,14 @@ def test_a_search_on_npz_learns_a_regression(folder):
         ("predict train.csv test.csv -o p.csv", "train.csv"),
         ("predict model.craft test.csv -o p.xls", ".parquet or .csv"),
         ("fit train.csv --target class -o nowhere/m.craft", "nowhere"),
+        ("fit train.csv --target class -o digits", "not a file that can be replaced"),
+        ("fit train.csv --target class --every nan -o m.craft", "--every must be at least 0"),
+        ("fit train.csv --target class --every -1 -o m.craft", "--every must be at least 0"),
+        ("compare train.csv --target class --rows -3", "--rows"),
+        ("fit holed.csv --target y -o m.craft", "finite number; --skip-bad-rows leaves such rows"),
+        ("predict holed.craft holed.csv -o p.csv", "'a': nan is not a finite number."),
+        ("fit holed --target y -o m.craft", "its suffix; give --format."),
+        ("fit holed.csv --target y --columns y -o m.craft", "cannot be among --columns."),
         ("fit --colour", "--colour"),
     ],
 )

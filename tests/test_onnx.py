@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import RBFSampler
@@ -167,6 +168,21 @@ def test_rows_long_enough_for_vectors(name, run):
     assert_close(run(feature_map, WIDE)[0], feature_map.transform(WIDE.astype(np.float64)))
 
 
+@pytest.mark.parametrize("n_columns", [1, 2, 3])
+@pytest.mark.parametrize("n_components", [7, 20, 64])
+def test_rows_too_short_for_runs_of_memory(n_columns, n_components, run):
+    few = np.ascontiguousarray(X[:, :n_columns])
+    options = {"n_components": n_components, "random_state": 0}
+    for feature_map in (
+        RandomMaclaurin(Polynomial(3), **options),
+        RandomMaclaurin(Polynomial(3), complex_to_real=True, **options),
+        CraftMap(Polynomial(3), h01="up", **options),
+        CraftMap(Polynomial(3), h01="none", **options),
+    ):
+        feature_map.fit(few)
+        assert_close(run(feature_map, few)[0], feature_map.transform(few.astype(np.float64)))
+
+
 def test_many_landmarks_of_which_some_repeat(run, monkeypatch):
     monkeypatch.setattr(nystroem, "_MANY", 5)
     feature_map = Nystroem(Gaussian(), landmarks=X[[*range(8), 0, 3]]).fit(X)
@@ -329,6 +345,33 @@ def test_learners_with_maps_are_converted_by_skl2onnx():
     session = onnxruntime.InferenceSession(skl2onnx.to_onnx(pipeline, X64[:1]).SerializeToString())
     (found,) = session.run(None, {"X": X64[TEST]})
     assert np.abs(found[:, 0] - pipeline.predict(X64[TEST])).max() < 1e-4
+
+
+@pytest.mark.parametrize("options", [{}, {"decoding": "discriminant"}, {"codes": "hadamard"}])
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_scores_are_converted_where_skl2onnx_asks_for_them(n_classes, options):
+    """As for a calibrated classifier, whose sigmoids are of scores."""
+    skl2onnx = pytest.importorskip("skl2onnx")
+    register_converters()
+    model = OnePassClassifier(CraftMap(Polynomial(2), 64, random_state=0), random_state=0)
+    y = DIGIT % n_classes
+    calibrated = CalibratedClassifierCV(model.set_params(**options), cv=2).fit(DIGITS, y)
+    model.fit(DIGITS, y)
+    expected = model.decision_function(DIGITS)
+    expected = expected if n_classes > 2 else np.stack([-expected, expected], axis=1)
+    for given in (DIGITS, DIGITS.astype(np.float64)):
+        wanted = {id(model): {"zipmap": False, "raw_scores": True}}
+        converted = skl2onnx.to_onnx(model, given[:1], options=wanted)
+        session = onnxruntime.InferenceSession(converted.SerializeToString())
+        label, scores = session.run(None, {"X": given})
+        assert np.array_equal(label, model.predict(DIGITS))
+        assert np.abs(scores - expected).max() < 1e-4
+        wanted = {id(calibrated): {"zipmap": False}}
+        converted = skl2onnx.to_onnx(calibrated, given[:1], options=wanted)
+        session = onnxruntime.InferenceSession(converted.SerializeToString())
+        label, probabilities = session.run(None, {"X": given})
+        assert np.array_equal(label, calibrated.predict(DIGITS))
+        assert np.abs(probabilities - calibrated.predict_proba(DIGITS)).max() < 1e-4
 
 
 def test_old_opsets_are_refused():

@@ -159,9 +159,23 @@ def test_a_line_that_was_cut_off_is_made_again(table, tmp_path):
     assert len(Results(tmp_path)) == 3
     reproduce([table], tmp_path, seeds=1)
     assert len(path.read_text().splitlines()) == 4
-    path.write_text("nonsense\n" + whole)
-    with pytest.raises(ValueError, match="line 1 is not a result; remove the line"):
-        Results(tmp_path)
+    first = whole.splitlines()[0].encode()
+    for line in (
+        b"nonsense",
+        b"\xff",
+        b"12",
+        b"[]",
+        b"{}",
+        b'{"run": 3, "values": {}}',
+        b"[" * 10**5,
+    ):
+        path.write_bytes(line + b"\n" + whole.encode())
+        with pytest.raises(ValueError, match=r"results\.jsonl, line 1 is not a result; remove"):
+            Results(tmp_path)
+    for line in (b'{"run": {}}', b'{"values": {}, "skipped": null}', b"null"):
+        path.write_bytes(first + b"\n" + line + b"\n")  # no stop leaves that behind
+        with pytest.raises(ValueError, match="line 2 is not a result; remove the line"):
+            Results(tmp_path)
 
 
 def test_data_that_cannot_be_had_are_skipped_by_name(tmp_path, monkeypatch):

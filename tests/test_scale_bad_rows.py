@@ -3,6 +3,7 @@
 import bz2
 import contextlib
 import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -324,6 +325,63 @@ def test_wrong_calls_are_answered_in_one_sentence(tmp_path):
     assert next(iter(blocks.read(tmp_path / "rows", format="svmlight")))[0].shape == (1, 1)
     with pytest.raises(ValueError, match="begin with their target"):
         blocks.read(tmp_path / "rows", target=0, format="svmlight")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_a_pipe_is_refused(tmp_path):
+    """It would be empty when it is opened a second time."""
+    os.mkfifo(tmp_path / "rows.csv")
+    for path in (tmp_path / "rows.csv", tmp_path / "*.csv"):
+        with pytest.raises(ValueError, match=r"rows\.csv is not a regular file, .* first\."):
+            blocks.read(path, target=0)
+
+
+def test_columns_of_one_name_are_refused_where_they_are_wanted(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,a,y\n1,2,3,0\n")
+    for columns in (None, ["a"], ["b", "a"]):
+        with pytest.raises(ValueError, match=r"has 2 columns named 'a'; rename them"):
+            blocks.read(path, target="y", columns=columns)
+    with pytest.raises(ValueError, match="has 2 columns named 'a'"):
+        blocks.read(path, target="a", columns=["b"])
+    ((X, y),) = blocks.read(path, target="y", columns=["b"])
+    assert (X.tolist(), y.tolist()) == ([[2.0]], [0])
+
+
+def test_the_target_is_not_learnt_from_itself(tmp_path):
+    csv = write_csv(tmp_path / "t.csv")
+    np.save(tmp_path / "X.npy", np.ones((4, 3)))
+    np.savez(tmp_path / "a.npz", X=np.ones((4, 3)))
+    for columns in (["a", "label"], [0, -1]):
+        with pytest.raises(ValueError, match="'label' is the target and cannot be among columns"):
+            blocks.read(csv, target="label", columns=columns)
+    for name in ("X.npy", "a.npz"):
+        with pytest.raises(ValueError, match="column 2 is the target and cannot be among columns"):
+            blocks.read(tmp_path / name, target=-1, columns=[0, 2])
+
+
+def test_targets_that_no_model_can_hold_are_refused_before_a_fit(tmp_path):
+    rows = np.ones((3, 2))
+    np.save(tmp_path / "X.npy", rows)
+    for y in (np.array([b"a", b"b", b"c"]), np.arange(3).astype("M8[D]"), np.ones(3, complex)):
+        np.savez(tmp_path / "a.npz", X=rows, y=y)
+        with pytest.raises(ValueError, match=r"array 'y' of .* holds .*, and targets are numbers"):
+            blocks.read(tmp_path / "a.npz", target="y")
+        np.save(tmp_path / "y.npy", y)
+        with pytest.raises(ValueError, match=r"y\.npy holds .*, and targets are numbers or text"):
+            list(blocks.read(tmp_path / "X.npy", target=tmp_path / "y.npy"))
+    good = pa.table({"a": [1.0, 2.0], "y": [1, 2]})
+    (tmp_path / "many").mkdir()
+    pq.write_table(good, tmp_path / "many" / "1.parquet")
+    for kind in (pa.binary(), pa.null(), pa.date32(), pa.list_(pa.int64())):
+        column = pa.array([None, None], kind)
+        bad = good.set_column(1, "y", column)
+        for path in (tmp_path / "t.parquet", tmp_path / "many" / "2.parquet"):
+            pq.write_table(bad, path)
+            with pytest.raises(ValueError, match=r"column 'y' of .* and targets are numbers or"):
+                list(blocks.read(path, target="y"))
+        with pytest.raises(ValueError, match=r"column 'y' of .*2\.parquet holds"):
+            list(blocks.read(tmp_path / "many", target="y"))
 
 
 def test_later_files_must_have_the_columns_of_the_first(tmp_path):

@@ -289,6 +289,8 @@ def test_svmlight_has_no_columns_beyond_its_largest_index(tmp_path):
             list(rows)
     ((X, _),) = blocks.read(tmp_path / "t.libsvm", columns=[5, -1], n_columns=6)
     np.testing.assert_array_equal(X.toarray(), np.zeros((5, 2)))
+    ((X, _),) = blocks.read(tmp_path / "t.libsvm", columns=[2, 0], n_columns=3)
+    np.testing.assert_array_equal(X.toarray(), np.eye(5)[:, [2, 0]])
 
 
 def test_svmlight_may_count_from_zero(tmp_path):

@@ -72,21 +72,29 @@ def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], object]
     """Write a file whole or not at all, with what `fill` writes.
 
     It is written beside its place and renamed when all of it is on the disk, so that what was there
-    before stays as it is until then, and also when the disk is full or the power fails.
+    before stays as it is until then, and also when the disk is full or the power fails. What a
+    symbolic link leads to is written, and the link stays.
     """
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    check_place(path)
+    place = Path(os.path.realpath(path))
+    unfinished = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
     try:
         with unfinished.open("xb") as file:
             fill(file)
             file.flush()
             os.fsync(file.fileno())
-        unfinished.replace(path)
+        unfinished.replace(place)
     except OSError as error:
         raise OSError(error.errno, f"{path} was not written: {error.strerror}.") from error
     finally:
         unfinished.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    _sync_folder(place.parent)
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Raise OSError if a path leads to what a file must not replace: a folder, a device, a pipe."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(f"{path} is not a file that can be replaced; give the path of another file.")
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -14,7 +14,14 @@ from craftmaps.cli import options
 @options.kernel
 @click.option("--components", default="128,512", show_default=True, help="Sizes to compare.")
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1))
-@click.option("--rows", "n_rows", default=10_000, show_default=True, help="To draw of all.")
+@click.option(
+    "--rows",
+    "n_rows",
+    default=10_000,
+    show_default=True,
+    type=click.IntRange(16),
+    help="To draw of all.",
+)
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
 @options.scaling
 @options.reading

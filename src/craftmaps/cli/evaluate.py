@@ -26,6 +26,11 @@ def evaluate(
     from craftmaps.cli.rows import open_rows
 
     learner = learner_of(model)
+    n_targets = 1 if hasattr(learner, "classes_") else learner._n_targets
+    if n_targets > 1:
+        raise click.UsageError(
+            f"{model} predicts {n_targets} targets, and evaluate takes models of one."
+        )
     rows = open_rows(data, target, model=learner, **reading)
     judge = _classified if hasattr(learner, "classes_") else _regressed
     options.report(judge(learner, rows), as_json)
@@ -36,17 +41,21 @@ def _classified(learner: Any, rows: Any) -> dict[str, Any]:
 
     n_rows = wrong = unknown = 0
     loss = 0.0
+    classes = learner.classes_
+    if all(isinstance(label, str) for label in classes.tolist()):
+        classes = classes.astype(str)  # those of pandas are objects
     for X, y in rows:
-        if (y.dtype.kind == "U") != (learner.classes_.dtype.kind == "U"):
+        y = _one_column(y)
+        if (y.dtype.kind == "U") != (classes.dtype.kind == "U"):
             raise ValueError(
                 f"the target holds {y.dtype}, and the classes of the model are "
-                f"{learner.classes_[:3].tolist()} ...; name another column with --target."
+                f"{classes[:3].tolist()} ...; name another column with --target."
             )
         probabilities = learner.predict_proba(X)
         n_rows += len(y)
-        wrong += int(np.sum(learner.classes_[probabilities.argmax(axis=1)] != y))
-        place = np.searchsorted(learner.classes_, y).clip(max=len(learner.classes_) - 1)
-        found = learner.classes_[place] == y
+        wrong += int(np.sum(classes[probabilities.argmax(axis=1)] != y))
+        place = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        found = classes[place] == y
         unknown += int(np.sum(~found))
         loss -= float(np.log(np.maximum(probabilities[found, place[found]], 1e-300)).sum())
     _some(n_rows)
@@ -66,8 +75,8 @@ def _regressed(learner: Any, rows: Any) -> dict[str, Any]:
     for X, y in rows:
         if y.dtype.kind not in "fiub":
             raise ValueError(f"the target holds {y.dtype}, and a regressor predicts numbers.")
-        y = y.astype(np.float64)
-        residuals = learner.predict(X) - y
+        y = _one_column(y).astype(np.float64)
+        residuals = learner.predict(X).reshape(len(y)) - y
         absolute += float(np.abs(residuals).sum())
         squared += float(np.square(residuals).sum())
         shift = float(y.mean()) - mean  # sums of squares about the mean of all rows so far
@@ -82,6 +91,12 @@ def _regressed(learner: Any, rows: Any) -> dict[str, Any]:
         "mean_absolute_error": absolute / n_rows,
         "r2": 1 - squared / spread if spread else None,
     }
+
+
+def _one_column(y: Any) -> Any:
+    if y.size != len(y):
+        raise ValueError(f"the target has {y[0].size} columns, and the model predicts one.")
+    return y.reshape(len(y))
 
 
 def _some(n_rows: int) -> None:

@@ -64,6 +64,8 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
             raise click.UsageError(
                 f"--images scales rows itself, to length 1: leave --images or --{option} out."
             )
+    if not given["every"] >= 0:  # nor NaN
+        raise click.UsageError(f"--every must be at least 0 seconds, got {given['every']}.")
     if budget is not None and not auto:
         raise click.UsageError("--budget is for a search: add --auto, or give --components.")
     if budget is not None and given["components"] is not None:
@@ -73,8 +75,11 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
             "--budget depends on the speed of the moment, so a checkpoint might not fit the next "
             "search; give --components."
         )
-    if not Path(output).absolute().parent.is_dir():
+    if not Path(output).resolve().parent.is_dir():
         raise click.UsageError(f"there is no folder {Path(output).parent} to write to.")
+    from craftmaps.array_file import check_place
+
+    check_place(output)
 
 
 def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:

@@ -18,6 +18,16 @@ from craftmaps.cli.options import Stopped
 from craftmaps.cli.predict import predict
 from craftmaps.cli.reproduce import reproduce
 
+_IN_A_TERMINAL = {  # what the library calls its options, and the command line its own
+    "on_bad_rows='skip'": "--skip-bad-rows",
+    "give format='csv', 'svmlight', 'parquet', 'npy' or 'npz'": "give --format",
+    "of numbers in columns.": "of numbers in --columns.",
+    "out of columns.": "out of --columns.",
+    "among columns.": "among --columns.",
+    " (n_columns says if there are more)": "",
+    " (zero_based=True counts from 0)": "",
+}
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="craftmaps", message="craftmaps %(version)s")
@@ -68,6 +78,8 @@ def _exit_code() -> int:
 
 
 def _complain(message: str, code: int) -> int:
+    for here, there in _IN_A_TERMINAL.items():
+        message = message.replace(here, there)
     click.echo(f"craftmaps: {' '.join(message.split())}", err=True)
     return code
 

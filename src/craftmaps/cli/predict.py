@@ -48,7 +48,11 @@ def predict(
         tables = _tables(learner, rows, proba, counted)
         (_write_csv if output.lower().endswith(".csv") else _write_parquet)(tables, file)
 
-    write_whole(output, fill)
+    try:
+        write_whole(output, fill)
+    except ValueError as error:  # predictions are one per row: none can be left out
+        told = str(error).replace("; on_bad_rows='skip' leaves such rows out", "")
+        raise ValueError(told) from error
     size = Path(output).stat().st_size
     options.report({"rows": counted[0], "output": output, "bytes": size}, as_json)
 
@@ -58,13 +62,22 @@ def _tables(learner: Any, rows: Any, proba: bool, counted: list[int]) -> Iterato
     for X, _ in rows:
         counted[0] += X.shape[0]
         if not proba:
-            yield {"prediction": learner.predict(X)}
+            yield _columns(learner.predict(X))
             continue
         probabilities = learner.predict_proba(X)
         table = {"prediction": learner.classes_[probabilities.argmax(axis=1)]}
         for label, column in zip(learner.classes_.tolist(), probabilities.T, strict=True):
             table[f"probability_{label}"] = column
         yield table
+    if not counted[0]:
+        raise ValueError("there are no rows to predict.")
+
+
+def _columns(predicted: Any) -> dict[str, Any]:
+    """One column, or as many as the model has targets."""
+    if predicted.ndim == 1:
+        return {"prediction": predicted}
+    return {f"prediction_{number}": column for number, column in enumerate(predicted.T)}
 
 
 def _write_csv(tables: Iterator[dict[str, Any]], file: BinaryIO) -> None:
@@ -90,6 +103,5 @@ def _write_parquet(tables: Iterator[dict[str, Any]], file: BinaryIO) -> None:
         written = pa.table(table)
         writer = writer or parquet.ParquetWriter(file, written.schema)
         writer.write_table(written)
-    if writer is None:
-        raise ValueError("there are no rows to predict.")
-    writer.close()
+    if writer is not None:
+        writer.close()

@@ -44,8 +44,15 @@ def open_rows(
         format=format,
         header=not no_header,
         on_bad_rows="skip" if skip_bad_rows else "error",
-        n_columns=None if model is None else model.n_features_in_,
+        n_columns=_width(model, chosen) if kind == "svmlight" else None,
     )
+
+
+def _width(model: Any, chosen: list[int] | None) -> int | None:
+    """How many columns sparse rows must have for a model, whatever indices the files have."""
+    if model is None or (chosen and min(chosen) < 0):
+        return None
+    return max(chosen) + 1 if chosen else int(model.n_features_in_)
 
 
 def _index(option: str, text: str) -> int:

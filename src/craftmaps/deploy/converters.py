@@ -19,7 +19,8 @@ from craftmaps.deploy.learners import labels_of, outputs, width_of
 from craftmaps.deploy.maps import MAPS
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
 
-_OPTIONS = {  # which skl2onnx itself takes care of
+_OPTIONS = {  # skl2onnx itself takes care of all but the first
+    "raw_scores": [True, False],
     "zipmap": [True, False, "columns"],
     "output_class_labels": [False, True],
     "nocl": [True, False],
@@ -36,7 +37,7 @@ def register() -> None:
 
 
 def _set_types(operator: Any) -> None:
-    """Features have the precision of the input, probabilities float32, labels that of classes."""
+    """Features and scores have the precision of the input, probabilities float32 for ZipMap."""
     fitted = operator.raw_operator
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     real = DoubleTensorType if double else FloatTensorType
@@ -46,7 +47,8 @@ def _set_types(operator: Any) -> None:
         return
     types = {"O": StringTensorType, "i": Int64TensorType, "f": FloatTensorType}
     operator.outputs[0].type = types[labels_of(fitted.classes_).dtype.kind]([None])
-    operator.outputs[1].type = FloatTensorType([None, len(fitted.classes_)])
+    probability = real if _raw_scores(operator.scope_inst, fitted) else FloatTensorType
+    operator.outputs[1].type = probability([None, len(fitted.classes_)])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -56,7 +58,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         )
     g = Graph(container.target_opset, f"{scope.get_unique_variable_name('craftmaps')}_")
     x = g.cast(operator.inputs[0].full_name, TensorProto.FLOAT)
-    results = outputs(g, x, operator.raw_operator)
+    raw_scores = _raw_scores(container, operator.raw_operator)
+    results = outputs(g, x, operator.raw_operator, raw_scores)
     for output, tensor in zip(operator.outputs, results.values(), strict=True):
         to = guess_proto_type(output.type)
         last = "Identity" if to == TensorProto.STRING else "Cast"
@@ -74,6 +77,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.add_node(
             node.operator, list(node.inputs), [node.output], name=name, **node.attributes
         )
+
+
+def _raw_scores(given: Any, fitted: Any) -> bool:
+    """Whether scores are wanted, as CalibratedClassifierCV does, in the place of probabilities."""
+    if not isinstance(fitted, OnePassClassifier):
+        return False
+    return bool(given.get_options(fitted, {"raw_scores": False})["raw_scores"])
 
 
 def _add_constant(container: Any, name: str, array: np.ndarray) -> None:

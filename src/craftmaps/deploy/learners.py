@@ -12,14 +12,19 @@ from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest
 from craftmaps.learn.one_pass import solution_of
 
 
-def outputs(g: Graph, x: str, fitted: Any) -> dict[str, str]:
-    """The results of a fitted estimator for the rows x: their names, and the tensors."""
+def outputs(g: Graph, x: str, fitted: Any, raw_scores: bool = False) -> dict[str, str]:
+    """The results of a fitted estimator for the rows x: their names, and the tensors.
+
+    With `raw_scores`, those of decision_function stand in the place of probabilities.
+    """
     if isinstance(fitted, OnePassRegressor):
         return {"variable": _targets(g, x, fitted)}
     if isinstance(fitted, OnePassClassifier):
         scores = _scores(g, _targets(g, x, fitted), fitted._decoder)
         winner = g.add("ArgMax", scores, axis=1, keepdims=0)
         label = g.add("Gather", labels_of(fitted.classes_), winner, axis=0)
+        if raw_scores:
+            return {"label": label, "probabilities": _decisions(g, scores, fitted)}
         scaled = g.add("Mul", scores, float(fitted.temperature_))
         return {"label": label, "probabilities": g.add("Softmax", scaled, axis=1)}
     return {"features": features(g, x, fitted)}
@@ -67,6 +72,13 @@ def _scores(g: Graph, predicted: str, code: OneVsRest | CodeMatrix | Discriminan
         for loss, sign in ((if_positive, 1), (if_negative, -1))
     ]
     return g.add("Add", *losses)
+
+
+def _decisions(g: Graph, scores: str, fitted: Any) -> str:
+    """A column per class; of two, the second is decision_function and the first its negative."""
+    if len(fitted.classes_) > 2 or isinstance(fitted._decoder, OneVsRest):
+        return scores
+    return g.add("MatMul", scores, g.floats(np.array([[1.0, -1.0], [-1.0, 1.0]])))
 
 
 def type_of(name: str, fitted: Any) -> int:

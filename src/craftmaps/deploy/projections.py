@@ -56,7 +56,8 @@ def _of_rotations(
         if part.imaginary is not None:
             factors += [*(part.factors + size)]
             columns_out.append(part.imaginary)
-        run = _RUN if all(map(_in_runs, factors)) else 1
+        whole = copies * size % _RUN == 0  # not so for rows of few columns
+        run = _RUN if whole and all(map(_in_runs, factors)) else 1
         source = g.reshape(u, copies * size // run, run, -1)
         taken = [g.gather(source, index[::run] // run, axis=0) for index in factors]
         made = complex_product(g, taken[:n], taken[n:]) if taken[n:] else [g.product(taken)]

@@ -147,7 +147,7 @@ class FeatureStream:
 
     def settle(self) -> None:
         """Add the rows of the buffer to the sums, unless they are less to carry than sums."""
-        if self._filled >= self.n_features or any(fold.n_rows for fold in self.folds):
+        if self._filled >= self.n_features or self._has_sums:
             self._flush()
 
     def relabel(self, new_labels: np.ndarray, positions: np.ndarray) -> None:
@@ -178,9 +178,8 @@ class FeatureStream:
 
     def flush_if_full(self) -> None:
         """Add a full buffer to the sums now, if the next row would do so anyway."""
-        needed = len(self._Z) >= self.n_features or any(fold.n_rows for fold in self.folds)
-        if self._filled == len(self._Z) and needed:
-            self._flush()
+        if self._filled == len(self._Z):
+            self.settle()
 
     def closed(self) -> "FeatureStream":
         """What is needed to predict: the solution without the sums, which takes no more rows."""
@@ -219,7 +218,11 @@ class FeatureStream:
             )
 
     def _keeps_all(self) -> bool:
-        return self._filled < self.n_features and not any(fold.n_rows for fold in self.folds)
+        return self._filled < self.n_features and not self._has_sums
+
+    @property
+    def _has_sums(self) -> bool:
+        return any(fold.n_rows for fold in self.folds)
 
     def _shed_sample(self) -> None:
         """Forget rows that have nothing to calibrate and no alpha to choose."""

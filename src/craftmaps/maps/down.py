@@ -13,7 +13,7 @@ from scipy.linalg import blas, eigh
 from craftmaps.loops.hadamard import hadamard_rows
 from craftmaps.loops.rows import for_each_block
 from craftmaps.loops.sketch import fold_rows, sketch_dense
-from craftmaps.maps.hadamard_products import within
+from craftmaps.maps.hadamard_products import padded_length, within
 
 _CHUNK = 1 << 19  # numbers of a matrix that are converted and multiplied at a time
 _COLUMNS = 1024  # of the sample of a learned projection that are held in float64
@@ -61,11 +61,11 @@ class SubsampledHadamard:
 
     @classmethod
     def draw(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "SubsampledHadamard":
-        size = 1 << (n_in - 1).bit_length()
+        size = padded_length(n_in)
         return cls(_signs(n_in, rng), np.sort(rng.choice(size, n_out, replace=False)))
 
     def apply(self, U: np.ndarray, out: np.ndarray) -> None:
-        size = 1 << (U.shape[1] - 1).bit_length()
+        size = padded_length(U.shape[1])
         factor = self.signs.astype(U.dtype) / np.sqrt(U.dtype.type(len(self.rows)))
 
         def task(start: int, stop: int) -> None:

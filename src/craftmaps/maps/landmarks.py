@@ -12,9 +12,9 @@ import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
 
 from craftmaps.kernels import Kernel
+from craftmaps.kernels.pairs import Fill
 from craftmaps.loops.rows import for_each_product_block
 
-Fill = Callable[[Any, np.ndarray], None]
 _ROW_BYTES = 1 << 14  # blocks of 1024 rows
 _PROPOSALS = 256  # pivots proposed at a time
 _NOISE = 1e-6  # residuals below this share of what they were are rounding errors

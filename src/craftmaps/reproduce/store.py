@@ -69,14 +69,24 @@ class Results:
         return list(self._rows.values())
 
     def _read(self) -> Iterator[dict[str, Any]]:
-        lines = self.path.read_text().splitlines()
+        lines = self.path.read_bytes().splitlines()
         for number, line in enumerate(lines, start=1):
             try:
-                yield json.loads(line)
-            except ValueError:
-                if number < len(lines):  # the last line may have been cut off by a stop
-                    raise ValueError(
-                        f"{self.path}, line {number} is not a result; remove the line, or give "
-                        f"another folder."
-                    ) from None
-                self.path.write_text("".join(one + "\n" for one in lines[:-1]))
+                row = json.loads(line.decode())
+            except (ValueError, RecursionError):
+                if number == len(lines):  # the last line may have been cut off by a stop
+                    self.path.write_bytes(b"".join(one + b"\n" for one in lines[:-1]))
+                    return
+                row = None
+            if not _is_result(row):
+                raise ValueError(
+                    f"{self.path}, line {number} is not a result; remove the line, or give another "
+                    f"folder."
+                )
+            yield row
+
+
+def _is_result(row: Any) -> bool:
+    if not isinstance(row, dict) or not isinstance(row.get("run"), dict):
+        return False
+    return isinstance(row.get("values"), dict) or "skipped" in row

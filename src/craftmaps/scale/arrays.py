@@ -48,6 +48,8 @@ class NpyFiles:
         path = self.paths[file]
         beside = self.paths[self.n_files + file] if len(self.paths) > self.n_files else None
         size = len(_mapped(path))
+        if beside:
+            _check_target(_mapped(beside), beside)
         if beside and len(_mapped(beside)) != size:
             raise ValueError(
                 f"{path} has {size} rows, and {beside} has {len(_mapped(beside))} targets."
@@ -113,7 +115,10 @@ class NpzFiles:
                 archive = stack.enter_context(zipfile.ZipFile(path))
                 names = self._members(archive, path)
                 files = [stack.enter_context(archive.open(name + ".npy")) for name in names]
-                yield [_ArrayStream(*pair, path) for pair in zip(files, names, strict=True)]
+                streams = [_ArrayStream(*pair, path) for pair in zip(files, names, strict=True)]
+                if self._array:
+                    _check_target(streams[-1], f"array {self._array!r} of {path}")
+                yield streams
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
 
@@ -160,6 +165,9 @@ class Selection:
             self._target = targets[0]
         rest = (j for j in range(self._width) if j not in targets) if columns is None else columns
         self.columns = [self._index(j, path, "columns") for j in rest]
+        for j in targets:
+            if j in self.columns:
+                raise ValueError(f"column {j} is the target and cannot be among columns.")
         self._all = self.columns == list(range(self._width))
         self._dtype = float_type([matrix.dtype]) if dtype is None else dtype
 
@@ -185,6 +193,11 @@ class Selection:
 def float_type(kinds: Sequence[np.dtype]) -> np.dtype:
     """The least of float32 and float64 that holds numbers of all these types."""
     return np.result_type(np.float32, *kinds) if kinds else np.dtype(np.float64)
+
+
+def _check_target(array: Any, place: str) -> None:
+    if array.dtype.kind not in "fiubU":
+        raise ValueError(f"{place} holds {array.dtype}, and targets are numbers or text.")
 
 
 class _ArrayStream:

@@ -152,7 +152,8 @@ def read(
     delimiter : str, default=None
         Of CSV files; None is a tab for .tsv, otherwise a comma.
     n_columns : int, default=None
-        Of svmlight files. None finds the largest index by reading the files once more.
+        Of svmlight files. None finds the largest index by reading the files once more. An index
+        beyond it is a fault, and passed over where `columns` are chosen.
     zero_based : bool, default=False
         Whether svmlight files count columns from 0 rather than 1.
 
@@ -231,6 +232,12 @@ def _expanded(path: Any, known_only: bool) -> list[str]:
         found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
     if not found:
         raise FileNotFoundError(f"there is no file {path!r}, and none that matches it.")
+    for file in found:
+        if not os.path.isfile(file) and not os.path.isdir(file):
+            raise ValueError(
+                f"{file} is not a regular file, and files are read more than once; write it to a "
+                f"file first."
+            )
     return found
 
 

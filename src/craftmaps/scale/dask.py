@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.frozen import FrozenEstimator
 
 from craftmaps.learn.checkpoint import unpacked
 from craftmaps.loops.rows import at_most_threads
@@ -86,8 +85,8 @@ def fit(
         classes = np.unique(np.concatenate([labels for labels, _ in found]))
         lengths = [length for _, length in found]
     starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
-    fixed = estimator.feature_map is None or isinstance(estimator.feature_map, FrozenEstimator)
-    learner = fold.begin(estimator, *_first(partitions, 1 if fixed else map_rows), classes)
+    first = fold.rows_for_map(estimator, map_rows)
+    learner = fold.begin(estimator, *_first(partitions, first), classes)
     shared = delayed(learner, pure=False, traverse=False)
     level = [
         _sums(threads, shared, i, start, *p)

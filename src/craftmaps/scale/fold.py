@@ -91,6 +91,13 @@ def finish(learner: Any, sums: bytes) -> Any:
     return learner
 
 
+def rows_for_map(estimator: Any, map_rows: int) -> int:
+    """How many of the first rows the map is fitted on: one will do where it is fitted, or none."""
+    feature_map = estimator.feature_map
+    fixed = feature_map is None or isinstance(feature_map, FrozenEstimator)
+    return 1 if fixed else map_rows
+
+
 def for_prediction(estimator: Any) -> Any:
     """A copy of a fitted estimator that predicts and has no sums, to be sent to workers."""
     solution, stream = solution_of(estimator), stream_of(estimator)

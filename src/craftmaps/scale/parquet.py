@@ -42,9 +42,8 @@ class ParquetFiles:
         self.names: list[str] | None = self._features
         self._several = isinstance(target, list | tuple)
         kinds = [_number_type(whole.schema.field(name), paths[0]) for name in self._features]
-        if self._several:
-            for name in self._targets:
-                _number_type(whole.schema.field(name), paths[0])
+        for name in self._targets:
+            self._check_target(whole.schema.field(name), paths[0])
         self._dtype = float_type(kinds) if dtype is None else dtype
         self._bad_rows = BadRows(skip, "row", self._features, target)
         row_bytes = self._dtype.itemsize * max(1, len(self._features))
@@ -70,6 +69,19 @@ class ParquetFiles:
         except (ArrowInvalid, OSError) as error:
             raise ValueError(f"{path} is damaged, or no Parquet file: {error}") from error
 
+    def _check_target(self, field: Any, path: str) -> None:
+        if self._several:
+            _number_type(field, path)
+            return
+        kind = field.type
+        if tables.arrow().types.is_dictionary(kind):
+            kind = kind.value_type
+        if not tables.is_number(kind) and not tables.is_text(kind):
+            raise ValueError(
+                f"column {field.name!r} of {path} holds {field.type}, and targets are numbers or "
+                f"text."
+            )
+
     def _batches(self, file: int, row: int) -> Iterator[tuple[int, Any]]:
         """Record batches, and the number of the first row of each."""
         import pyarrow as pa
@@ -85,6 +97,8 @@ class ParquetFiles:
                 raise ValueError(f"{path} has no column {name!r}, which {self.paths[0]} has.")
             for name in set(stored) & set(self._features):
                 _number_type(opened.schema_arrow.field(name), path)
+            for name in set(stored) & set(self._targets):
+                self._check_target(opened.schema_arrow.field(name), path)
             sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
             ends = np.cumsum(sizes)
             groups = np.flatnonzero(ends > row)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.frozen import FrozenEstimator
 
 from craftmaps.loops.rows import at_most_threads
 from craftmaps.scale import fold
@@ -94,8 +93,8 @@ def fit(
     read = partial(rows_of, features=features, labels=labels, weight=weight)
     if is_classifier(estimator) and classes is None:
         classes = _labels(frame, labels)
-    fixed = estimator.feature_map is None or isinstance(estimator.feature_map, FrozenEstimator)
-    learner = fold.begin(estimator, *_first(narrow, read, 1 if fixed else map_rows), classes)
+    first = fold.rows_for_map(estimator, map_rows)
+    learner = fold.begin(estimator, *_first(narrow, read, first), classes)
     n_parts = narrow.rdd.getNumPartitions()
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
     try:

@@ -69,6 +69,10 @@ class SvmlightFiles:
             self._bad_rows.found(path, first + line, None, reason)
         width = self._n_columns or 0
         indices -= self._base
+        if self._columns is not None:  # others are passed over
+            kept = indices < width
+            indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
+            indices, data = indices[kept], data[kept]
         outside = (indices < 0) | (indices >= width)
         wrong = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
         for row in wrong[:1]:

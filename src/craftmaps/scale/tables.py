@@ -1,5 +1,6 @@
 """Columns of Arrow tables as X and y."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +17,23 @@ def choose(
     """The places of the targets and of the columns of X among all columns."""
     listed = target if isinstance(target, list | tuple) else [] if target is None else [target]
     targets = [_place(names, name, path) for name in listed]
-    if columns is not None:
-        if not len(columns):
-            raise ValueError("columns must name at least one column, or be None for all others.")
-        return targets, [_place(names, name, path) for name in columns]
-    return targets, [place for place in range(len(names)) if place not in targets]
+    if columns is None:
+        features = [place for place in range(len(names)) if place not in targets]
+    elif len(columns):
+        features = [_place(names, name, path) for name in columns]
+    else:
+        raise ValueError("columns must name at least one column, or be None for all others.")
+    for place in targets:
+        if place in features:
+            raise ValueError(f"{names[place]!r} is the target and cannot be among columns.")
+    counts = Counter(names)
+    for place in (*targets, *features):
+        if counts[names[place]] > 1:  # by name, only the first would be found
+            raise ValueError(
+                f"{path} has {counts[names[place]]} columns named {names[place]!r}; rename them, "
+                f"or leave them out of columns."
+            )
+    return targets, features
 
 
 def matrix(columns: Sequence[Any], dtype: np.dtype) -> np.ndarray:
