@@ -339,6 +339,18 @@ def test_degrees_beyond_the_number_of_products():
     RandomMaclaurin(Polynomial(130), 256, max_degree=130, random_state=0).fit(X)
 
 
+def test_a_few_long_rows_do_not_make_the_plan():
+    """Their kernel values, and so their errors, are so large that no others would count."""
+    X = rows(300, 20)
+    long = X.copy()
+    long[:3] *= 4
+    plain, mixed = (CraftMap(Exponential(1.5), 64, random_state=0).fit(A) for A in (X, long))
+    assert mixed.exact_degree_ == plain.exact_degree_ == 1
+    assert mixed.n_up_ == plain.n_up_
+    # what is expected is that of all rows, long ones included
+    assert mixed.expected_error_ > 10 * plain.expected_error_
+
+
 def test_own_maps_with_a_map_inside():
     up = ScaledMap(RandomMaclaurin(Polynomial(3), 64), columns="none")
     maps = [CraftMap(up=up, n_components=32, n_up=128, random_state=0).fit(rows()) for _ in "ab"]

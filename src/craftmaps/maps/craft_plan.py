@@ -16,6 +16,7 @@ from craftmaps.maps.moments import DegreeStatistics, PairMoments, tensor_sketch_
 _RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
 _LEARNED = 1 << 14  # D, or 8 E, beyond which a learned subspace hardly changes: it costs D E
 _EXACT = {"none": -1, "up": 0, "append": 1}  # the last degree that h01 makes exact
+_LONG = 100.0  # times the median of k(x, x), beyond which rows do not take part in plans
 _ENOUGH = 0.15  # the share of the down-projection's variance that the up-projection may add
 
 
@@ -50,10 +51,14 @@ def plan_maclaurin(
 
     With h01="auto", terms may be exact up to the degree for which there is room. If the
     down-projection is learned, none beyond degree 1 are: a principal subspace has them in it, at
-    less than their columns.
+    less than their columns. Rows so long that their errors would drown those of all others do not
+    take part in the choice, but in the error that is expected.
     """
-    largest = allocation.largest_squared_norm(kernel, row_norms(X, squared=True))
-    moments = PairMoments.of_sample(X, rng)
+    squares = row_norms(X, squared=True).astype(np.float64)
+    largest = allocation.largest_squared_norm(kernel, squares)
+    sizes = kernel.value(squares)
+    typical = sizes <= _LONG * np.median(sizes)
+    moments = PairMoments.of_sample(X if typical.all() else X[typical], rng)
     last = allocation.automatic_degree(kernel, largest)
     tail = allocation.truncated_tail(kernel, last, largest, "lower gamma", stacklevel=6)
     length = padded_length(X.shape[1])
@@ -86,7 +91,16 @@ def plan_maclaurin(
             f"h01={h01!r} and a feature of each degree of {kernel}; raise n_up and n_components, "
             f"or use h01='auto'."
         )
-    return min(plans, key=lambda plan: plan.error)
+    chosen = min(plans, key=lambda plan: plan.error)
+    if typical.all():
+        return chosen
+    moments = PairMoments.of_sample(X, rng)
+    statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
+    sample = replace(sample, moments=moments, statistics=statistics)
+    variances = sample.variances(
+        chosen.exact, chosen.counts, chosen.inside, chosen.n_up, n_components
+    )
+    return replace(chosen, error=sample.error(*variances))
 
 
 def plan_tensor_sketch(
@@ -165,20 +179,31 @@ class _Sample:
         if n_out < (0 if complete else 1):
             return None, math.inf
         if complete and exact.n_constant:  # nothing else is left to fill the columns
-            exact, n_in, n_out = replace(exact, n_constant=1 + n_out), n_in - n_out, 0
-        up = allocation.expected_variance(self.statistics, counts)
-        down = 0.0
+            exact = replace(exact, n_constant=1 + n_out)
+        up, down = self.variances(exact, counts, inside, n_up, n_components)
+        share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
+        error = self.error(up, down)
+        return CraftPlan(exact, last, inside, counts, weights, n_up, error), share
+
+    def variances(
+        self, exact: ExactTerms, counts: np.ndarray, inside: float, n_up: int, n_components: int
+    ) -> tuple[float, float]:
+        """Those of the up-projection and of the down-projection."""
+        n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
+        up, down = allocation.expected_variance(self.statistics, counts), 0.0
         if n_out:
             down = _down_share(self.down, n_in, n_out) * self._down(exact, counts, inside)
+        return up, down
+
+    def error(self, up: float, down: float) -> float:
+        """The expected relative error, with what is lost of a series that is cut off."""
         value = self.kernel.value(self.moments.inner)
         scale, bias = float(np.mean(value**2)), 0.0
         if self.truncated:
             series = self.statistics.coefficients
             known = np.polynomial.polynomial.polyval(self.moments.inner, series)
             bias = float(np.mean((known - value) ** 2))
-        error = math.sqrt((up + down + bias) / scale) if scale else 0.0
-        share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
-        return CraftPlan(exact, last, inside, counts, weights, n_up, error), share
+        return math.sqrt((up + down + bias) / scale) if scale else 0.0
 
     def _counts(self, n_random: int, least: int, full: bool) -> tuple[Any, Any]:
         """Features of degree `least` and above, and a whole run of degree 1 if `full`."""
