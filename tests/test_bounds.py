@@ -17,6 +17,7 @@ from craftmaps import (
     Polynomial,
     RandomMaclaurin,
     TensorSketch,
+    VovkInfinite,
 )
 from craftmaps.diagnose import bounds, gram_error
 from craftmaps.diagnose.bounds import components_for, expected_error
@@ -87,6 +88,18 @@ def test_constants_of_theorem_8():
     expected = 2 * (32 * R * L / e) ** (2 * d) * np.exp(-D * e**2 / (8 * C**2))
     found = bounds.maclaurin_probability_uniform(KERNEL, R, d, D, e, p)
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "t", "slope"),
+    [
+        (VovkInfinite(), 0.99, 1e4),  # f(t) = 1 / (1 - t)
+        (Exponential(2.0), 50.0, 2 * np.exp(100.0)),
+        (Polynomial(3), 2.0, 27.0),
+    ],
+)
+def test_slopes_take_all_terms_that_count(kernel, t, slope):
+    assert bounds._slope(kernel, t) == pytest.approx(slope, rel=1e-6)
 
 
 def test_orders_of_magnitude_of_craft():

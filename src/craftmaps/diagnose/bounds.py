@@ -23,6 +23,8 @@ True
 
 import math
 
+import numpy as np
+
 from craftmaps.diagnose.expected import components_for, expected_error
 from craftmaps.kernels import DotProductKernel
 
@@ -46,6 +48,8 @@ __all__ = [
 ]
 
 _C = 0.766  # CRAFT Lemma 3.1
+_TERMS = 1 << 20  # of a series that is summed, at most;
+_NEGLIGIBLE = 1e-12  # or until as many more add no more than this share
 
 
 def maclaurin_probability(
@@ -201,6 +205,12 @@ def _covering(
 
 def _slope(kernel: DotProductKernel, t: float) -> float:
     """f'(t) of f(t) = sum a_n t^n."""
-    last = int(min(kernel.highest_degree, 200))
-    coefficients = kernel.maclaurin(last)
-    return float(sum(n * coefficients[n] * t ** (n - 1) for n in range(1, last + 1)))
+    last, found = 64, -1.0
+    while True:  # near its radius a series takes thousands of terms
+        last = int(min(last, kernel.highest_degree))
+        coefficients = kernel.maclaurin(last)
+        n = np.flatnonzero(coefficients[1:]) + 1
+        total = float(np.exp(np.log(n * coefficients[n]) + (n - 1) * math.log(t)).sum())
+        if total <= (1 + _NEGLIGIBLE) * found or last == kernel.highest_degree or last > _TERMS:
+            return total
+        last, found = 2 * last, total
