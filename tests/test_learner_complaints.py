@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer, normalize
 
 from craftmaps import OnePassClassifier, RandomMaclaurin
@@ -88,8 +89,11 @@ def test_features_that_are_not_finite_are_named_and_not_kept(digits, n_rows):
     logarithms = FunctionTransformer(np.log)
     bad = X.copy()
     bad[3, 7] = -1.0
+    failed = OnePassClassifier(logarithms, alpha=1.0)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="not finite"):
-        OnePassClassifier(logarithms, alpha=1.0).fit(bad, y)
+        failed.fit(bad, y)
+    with pytest.raises(NotFittedError):
+        failed.predict(X)
     model = OnePassClassifier(logarithms, alpha=1.0).partial_fit(X, y)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="not finite"):
         model.partial_fit(bad, y)

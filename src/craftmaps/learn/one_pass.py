@@ -33,9 +33,13 @@ _PROBED = 1000  # rows at most that are looked at for one that is not zero
 def fit_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     """Learn from all rows at once, forgetting what was learnt before."""
     vars(estimator).pop("_stream", None)
-    with Progress(len(y) if hasattr(y, "__len__") else None) as line:
-        estimator._add(X, y, sample_weight, line, whole=True)
-        solution_of(estimator)
+    try:
+        with Progress(len(y) if hasattr(y, "__len__") else None) as line:
+            estimator._add(X, y, sample_weight, line, whole=True)
+            solution_of(estimator)
+    except BaseException:
+        vars(estimator).pop("_stream", None)  # some of the rows are no model
+        raise
 
 
 def fit_blocks(
