@@ -35,25 +35,13 @@ class WrappedMap(FeatureMap):
         """Of the map."""
         return self.feature_map.kernel
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn how rows are changed, and fit the map inside on what they become.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            Targets, for what is learnt from them.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Any, y: Any) -> None:
         if not isinstance(self.feature_map, FeatureMap):
             raise ValueError(
                 f"feature_map must be a map of this package, such as CraftMap(Polynomial(3)), got "
                 f"{self.feature_map!r}."
             )
-        return super().fit(X, y)
+        super()._fit(X, y)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; n_components and random_state are those of the map inside."""
