@@ -19,8 +19,8 @@ from benchmarks.cost_model import Rates, Work, seconds
 from benchmarks.harness import once, peak_bytes, table
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
 from craftmaps.learn.one_pass import solution_of
-from craftmaps.loops.rows import at_most_threads
-from craftmaps.scale import fold
+from craftmaps.scale.cluster import fold
+from craftmaps.threads import at_most_threads
 
 ROWS, COLUMNS, SIZE, CLASSES = 200_000, 256, 2048, 10
 PARTITIONS, WORKERS, TURNS = 10, 2, 3

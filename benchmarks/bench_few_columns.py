@@ -4,8 +4,8 @@ import numpy as np
 
 from benchmarks.harness import alternating, table
 from craftmaps import CraftMap, Polynomial, RandomMaclaurin
-from craftmaps.loops.rows import at_most_threads
-from craftmaps.maps.hadamard_products import HadamardProducts
+from craftmaps.maps.parts.hadamard_products import HadamardProducts
+from craftmaps.threads import at_most_threads
 
 ROWS = 4000
 MAPS = {

@@ -8,7 +8,7 @@ from sklearn.kernel_approximation import RBFSampler
 from benchmarks.bench_learn import measures, mnist
 from benchmarks.harness import DATA, alternating, table
 from craftmaps import FourierFeatures, Gaussian, OnePassClassifier
-from craftmaps.reproduce.classification import gaussian
+from reproduction.classification import gaussian
 
 SAMPLINGS = ("iid", "orthogonal", "structured", "qmc", "fastfood")
 

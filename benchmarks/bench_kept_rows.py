@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.grid import prepared
 from benchmarks.harness import DATA, once, table
 from craftmaps import CraftMap, OnePassClassifier, Polynomial, RandomMaclaurin
-from craftmaps.learn.kept_rows import KeptRows
+from craftmaps.learn.solvers.conjugate_gradients import KeptRows
 
 ROWS = (2048, 4096)
 MAPS = {

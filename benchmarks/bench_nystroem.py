@@ -9,7 +9,7 @@ from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 from benchmarks.harness import DATA, alternating, table
 from craftmaps import Gaussian, Nystroem, Polynomial
 from craftmaps.kernels.pairs import fill_blocks
-from craftmaps.maps import landmarks as choose
+from craftmaps.maps.parts import landmarks as choose
 
 KERNELS = {
     "Gaussian, median": Gaussian("median"),

@@ -38,7 +38,7 @@ from craftmaps import (
     RandomMaclaurin,
     TensorSketch,
 )
-from craftmaps.learn.ridge import RidgePath
+from craftmaps.learn.solvers.ridge import RidgePath
 
 CLASSIFICATION = ("mnist", "usps", "pendigits", "letter", "a9a", "covertype")
 REGRESSION = ("california_housing_raw", "uci_kin8nm")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from craftmaps.reproduce.environment import cpu
+from reproduction.environment import cpu
 
 DATA = os.environ.get("CRAFTMAPS_DATA")
 

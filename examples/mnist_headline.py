@@ -40,7 +40,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
 from craftmaps import Gaussian, Nystroem, OnePassClassifier
-from craftmaps.datasets import Dataset, deskew, gradients, jittered, load, split
+from reproduction.datasets import Dataset, deskew, gradients, jittered, load, split
 
 HELD_OUT = 10_000
 

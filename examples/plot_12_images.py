@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
 from craftmaps import CraftMap, ImageMap, Nystroem, OnePassClassifier, Polynomial
-from craftmaps.datasets import gradients
+from reproduction.datasets import gradients
 
 X, y = load_digits(return_X_y=True)
 train, test = slice(0, 1000), slice(1000, None)

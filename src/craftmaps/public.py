@@ -1,6 +1,5 @@
 """The public names, imported when one of them is first asked for."""
 
-from craftmaps.deploy import export_onnx
 from craftmaps.kernels import (
     Cauchy,
     Composed,
@@ -25,7 +24,8 @@ from craftmaps.maps import (
     ScaledMap,
     TensorSketch,
 )
-from craftmaps.model_file import load
+from craftmaps.models.onnx import export_onnx
+from craftmaps.storage.model_file import load
 
 __all__ = [
     "Cauchy",

@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
-from craftmaps import CraftMap, OnePassClassifier, Polynomial, array_file
+from craftmaps import CraftMap, OnePassClassifier, Polynomial
+from craftmaps.storage import array_file
 
 
 def main() -> None:

@@ -21,12 +21,12 @@ from craftmaps import (
     TensorSketch,
 )
 from craftmaps.cli.rows import Survey
-from craftmaps.diagnose import candidates
-from craftmaps.diagnose.advice import Advice
-from craftmaps.diagnose.budget import Budget
-from craftmaps.diagnose.recommend import recommend
-from craftmaps.images import image_shape
+from craftmaps.diagnose.recommend import candidates
+from craftmaps.diagnose.recommend.advice import Advice
+from craftmaps.diagnose.recommend.budget import Budget
+from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.kernels import DotProductKernel
+from craftmaps.maps.parts.images import image_shape
 
 _KERNELS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "poly": (Polynomial, ("degree", "gamma", "coef0")),

@@ -16,7 +16,6 @@ from craftmaps.cli.fit import fit
 from craftmaps.cli.info import info
 from craftmaps.cli.options import Stopped
 from craftmaps.cli.predict import predict
-from craftmaps.cli.reproduce import reproduce
 
 _IN_A_TERMINAL = {  # what the library calls its options, and the command line its own
     "on_bad_rows='skip'": "--skip-bad-rows",
@@ -40,7 +39,7 @@ def craftmaps() -> None:
     """
 
 
-for command in (fit, predict, evaluate, compare, info, export, bench, demo, reproduce):
+for command in (fit, predict, evaluate, compare, info, export, bench, demo):
     craftmaps.add_command(command)
 
 

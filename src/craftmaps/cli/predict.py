@@ -34,9 +34,9 @@ def predict(
         raise click.UsageError(f"-o must be a .parquet or .csv file, got {output}.")
     if reading.pop("skip_bad_rows"):
         raise click.UsageError("predictions are one per row, so --skip-bad-rows is not for them.")
-    from craftmaps.array_file import write_whole
     from craftmaps.cli.models import learner_of
     from craftmaps.cli.rows import open_rows
+    from craftmaps.storage.array_file import write_whole
 
     learner = learner_of(model)
     if proba and not hasattr(learner, "predict_proba"):

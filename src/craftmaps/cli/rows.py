@@ -8,8 +8,8 @@ import click
 import numpy as np
 from scipy import sparse
 
-from craftmaps.kernels.fitted import is_continuous
 from craftmaps.scale import blocks
+from craftmaps.validation import is_continuous
 
 
 def open_rows(

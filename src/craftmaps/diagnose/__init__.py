@@ -1,10 +1,10 @@
 """How good a map is, and which to take: errors, spectra, bounds, comparison, advice."""
 
 from craftmaps.diagnose import bounds
-from craftmaps.diagnose.advice import Advice
 from craftmaps.diagnose.compare import Comparison, compare
 from craftmaps.diagnose.errors import GramError, gram_error
-from craftmaps.diagnose.recommend import recommend
+from craftmaps.diagnose.recommend.advice import Advice
+from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.diagnose.spectrum import Scree, effective_rank, scree
 from craftmaps.diagnose.weights import WeightHistogram, weight_histogram
 

@@ -16,9 +16,8 @@ from sklearn.utils import check_array
 
 from craftmaps.diagnose.errors import gram_error
 from craftmaps.diagnose.plots import finish, new_figure
-from craftmaps.kernels.fitted import is_continuous
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
-from craftmaps.maps.base import check_choice
+from craftmaps.validation import check_choice, is_continuous
 
 _GRAM_ROWS = 500
 

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from craftmaps.diagnose.plots import finish, new_figure
-from craftmaps.maps.base import check_choice, generator
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.validation import check_choice, generator
 
 METRICS = ("nrmse", "nrmse-range", "frobenius", "max", "spectral", "relative")
 _SHOWN = 4000  # entries in a plot

@@ -12,10 +12,10 @@ from sklearn.utils import check_array
 
 from craftmaps.kernels import DotProductKernel, Polynomial, ShiftInvariantKernel
 from craftmaps.maps import CraftMap, FourierFeatures, RandomMaclaurin, TensorSketch
-from craftmaps.maps.allocation import expected_variance
-from craftmaps.maps.base import generator
-from craftmaps.maps.hadamard_products import padded_length
-from craftmaps.maps.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
+from craftmaps.maps.parts.hadamard_products import padded_length
+from craftmaps.maps.planning.allocation import expected_variance
+from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
+from craftmaps.validation import generator
 
 _LARGEST = 1 << 20
 _SAMPLE_ROWS = 256

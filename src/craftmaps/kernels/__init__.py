@@ -9,7 +9,7 @@ from craftmaps.kernels.dot_product import (
     VovkInfinite,
     VovkReal,
 )
-from craftmaps.kernels.fitted import dot_product_or_fitted_kernel
+from craftmaps.kernels.learned import dot_product_or_fitted_kernel
 from craftmaps.kernels.names import (
     Kernel,
     any_kernel,

@@ -5,10 +5,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from craftmaps.kernels.checks import check_rows_pair, same_parameters
 from craftmaps.kernels.dot_product import DotProductKernel
 from craftmaps.kernels.names import any_kernel, dot_product_kernel
 from craftmaps.kernels.pairs import Fill
+from craftmaps.validation import check_rows_pair, same_parameters
 
 
 class Composed(BaseEstimator):

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 
-from craftmaps.kernels.checks import check_number, check_rows_pair, same_parameters
 from craftmaps.kernels.pairs import Fill, fill_blocks, of_products
 from craftmaps.kernels.taylor import taylor_coefficients
+from craftmaps.validation import check_number, check_rows_pair, same_parameters
 
 
 class DotProductKernel(BaseEstimator, ABC):

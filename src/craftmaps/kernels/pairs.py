@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from craftmaps.loops import distances
-from craftmaps.loops.rows import dense_block, for_each_product_block
+from craftmaps.threads import dense_block, for_each_product_block
 
 Fill = Callable[[Any, np.ndarray], None]
 _EQUAL = 32 * float(np.finfo(np.float64).eps)

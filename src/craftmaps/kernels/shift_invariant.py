@@ -15,8 +15,8 @@ from sklearn.utils import check_array
 
 from craftmaps.kernels import pairs
 from craftmaps.kernels.bandwidth import median_distance, variance
-from craftmaps.kernels.checks import check_number, check_rows_pair, same_parameters
 from craftmaps.kernels.normal_lengths import normal_lengths
+from craftmaps.validation import check_number, check_rows_pair, same_parameters
 
 _LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by less than 1 %
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
-from craftmaps import array_file
 from craftmaps.learn.stream import fill_features
-from craftmaps.packing import Packer, Unpacker
+from craftmaps.storage import array_file
+from craftmaps.storage.packing import Packer, Unpacker
 
 _KEPT = 2  # files in the folder: the newest, and the one before it
 

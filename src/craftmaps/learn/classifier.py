@@ -29,7 +29,7 @@ from craftmaps.learn.one_pass import (
     stream_of,
 )
 from craftmaps.learn.progress import Progress
-from craftmaps.maps.base import generator
+from craftmaps.validation import generator
 
 
 class OnePassClassifier(ClassifierMixin, BaseEstimator):

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from craftmaps.learn.memory import refuse_if_too_large
-from craftmaps.loops.rows import for_each_block
+from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.loops.triangle import add_to_triangle
+from craftmaps.threads import for_each_block
 
 _ROWS = 4096  # rows of a rank-k update when the caller gives more at once
 _SAMPLE = 64  # rows that tell whether columns are far from zero

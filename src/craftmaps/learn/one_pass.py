@@ -11,17 +11,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import validate_data
 
-from craftmaps import model_file
-from craftmaps.learn import ridge
 from craftmaps.learn.checkpoint import Checkpoint, positioned
 from craftmaps.learn.codes import DISCRIMINANT, Discriminant
-from craftmaps.learn.kept_rows import KeptRows, search
-from craftmaps.learn.memory import MANY, refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.normal_equations import NormalEquations
-from craftmaps.learn.penalty import penalty_of
 from craftmaps.learn.progress import Progress
+from craftmaps.learn.solvers import ridge
+from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
+from craftmaps.learn.solvers.memory import MANY, refuse_if_too_large, refuse_too_many_rows
+from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.stream import Encode, FeatureStream, Problem, fill_features
-from craftmaps.maps.base import is_integer, is_number
+from craftmaps.storage import model_file
+from craftmaps.validation import is_integer, is_number
 
 FLOATS = (np.float64, np.float32)
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities, and to choose alpha where rows are few

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from craftmaps.learn import ridge
 from craftmaps.learn.calibration import RowSample
-from craftmaps.learn.memory import MANY
 from craftmaps.learn.normal_equations import NormalEquations, check_finite
-from craftmaps.learn.precision import loses_directions
 from craftmaps.learn.progress import Progress
-from craftmaps.learn.row_space import RowSpace
+from craftmaps.learn.solvers import ridge
+from craftmaps.learn.solvers.memory import MANY
+from craftmaps.learn.solvers.precision import loses_directions
+from craftmaps.learn.solvers.span import RowSpace
 from craftmaps.maps.base import FeatureMap
 
 Encode = Callable[[np.ndarray], np.ndarray]

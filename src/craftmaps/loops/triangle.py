@@ -3,7 +3,7 @@
 import numpy as np
 
 from craftmaps.loops.compiled import compiled
-from craftmaps.loops.rows import for_each_block
+from craftmaps.threads import for_each_block
 
 
 def add_to_triangle(

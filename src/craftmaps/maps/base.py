@@ -1,15 +1,14 @@
 """What every feature map does the same way: validate, draw, fill."""
 
-import math
 from abc import ABC, abstractmethod
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from craftmaps import model_file
+from craftmaps.storage import model_file
+from craftmaps.validation import generator, is_integer
 
 _FLOATS = (np.float64, np.float32)
 
@@ -132,29 +131,3 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from what scikit-learn accepts as random_state, or a generator itself."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None:
-        return np.random.default_rng()
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
-
-
-def is_integer(value: Any) -> bool:
-    """Whether value is a whole number and not a boolean."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def is_number(value: Any) -> bool:
-    """Whether value is a finite real number and not a boolean."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise ValueError unless `value` is one of the names in `choices`."""
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")

@@ -14,12 +14,13 @@ from craftmaps.kernels import (
     any_kernel,
     dot_product_kernel,
 )
-from craftmaps.maps import allocation
-from craftmaps.maps.base import FeatureMap, check_choice
+from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.fourier import FourierFeatures
-from craftmaps.maps.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.maclaurin import RandomMaclaurin
-from craftmaps.maps.moments import DegreeStatistics, PairMoments
+from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_length
+from craftmaps.maps.planning import allocation
+from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
+from craftmaps.validation import check_choice
 
 _BLOCK_BYTES = 1 << 24  # inner features in flight
 

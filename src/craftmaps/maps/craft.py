@@ -7,11 +7,17 @@ import numpy as np
 from sklearn.base import clone
 
 from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_or_fitted_kernel
-from craftmaps.maps.base import FeatureMap, check_choice, is_integer
-from craftmaps.maps.craft_plan import CraftPlan, given_plan, plan_maclaurin, plan_tensor_sketch
-from craftmaps.maps.down import DRAW, Down, Fold, Matrix, SparseSigns
-from craftmaps.maps.hadamard_products import HadamardProducts
+from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.parts.down import DRAW, Down, Fold, Matrix, SparseSigns
+from craftmaps.maps.parts.hadamard_products import HadamardProducts
+from craftmaps.maps.planning.craft_plan import (
+    CraftPlan,
+    given_plan,
+    plan_maclaurin,
+    plan_tensor_sketch,
+)
 from craftmaps.maps.tensor_sketch import TensorSketch
+from craftmaps.validation import check_choice, is_integer
 
 _DOWN = (*DRAW, "principal", "auto")
 _H01 = ("auto", "append", "up", "none")

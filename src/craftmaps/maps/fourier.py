@@ -6,8 +6,9 @@ import numpy as np
 
 from craftmaps.kernels import ShiftInvariantKernel, shift_invariant_kernel
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
-from craftmaps.maps import frequencies
-from craftmaps.maps.base import FeatureMap, check_choice
+from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.parts import frequencies
+from craftmaps.validation import check_choice
 
 _SAMPLINGS = ("iid", "orthogonal", "structured", "qmc", "fastfood")
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.images import gradient_cells, gradients, image_shape
-from craftmaps.maps.base import is_integer
+from craftmaps.maps.parts.images import gradient_cells, gradients, image_shape
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.validation import is_integer
 
 
 class ImageMap(WrappedMap):
@@ -35,7 +35,7 @@ class ImageMap(WrappedMap):
     See Also
     --------
     MetricMap : put inside, learns from targets which of the gradients matter.
-    craftmaps.datasets.gradients : the rows that the map inside is given.
+    reproduction.datasets.gradients : the rows that the map inside is given.
 
     References
     ----------

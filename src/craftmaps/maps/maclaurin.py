@@ -6,13 +6,14 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels import DotProductKernel, dot_product_or_fitted_kernel
-from craftmaps.maps import allocation
-from craftmaps.maps.base import FeatureMap, check_choice, is_integer, is_number
-from craftmaps.maps.exact_terms import ExactTerms
-from craftmaps.maps.hadamard_products import HadamardProducts, padded_length
-from craftmaps.maps.matrix_products import MatrixProducts
-from craftmaps.maps.moments import DegreeStatistics, PairMoments
-from craftmaps.maps.pooled_products import PooledProducts
+from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.parts.exact_terms import ExactTerms
+from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_length
+from craftmaps.maps.parts.matrix_products import MatrixProducts
+from craftmaps.maps.planning import allocation
+from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
+from craftmaps.validation import check_choice, is_integer, is_number
+from reproduction.pooled_products import PooledProducts
 
 _LAWS = ("optimized", "geometric", "proportional")
 _PROJECTIONS = ("hadamard", "rademacher", "gaussian", "pooled")

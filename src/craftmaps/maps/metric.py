@@ -11,9 +11,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from craftmaps.kernels import Gaussian
-from craftmaps.kernels.fitted import centred_targets
-from craftmaps.maps.base import is_number
+from craftmaps.kernels.learned import centred_targets
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.validation import is_number
 
 _POWERS = (0.0, 0.125, 0.25)  # what "auto" chooses from
 _LEAST_ROWS = 30

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from craftmaps.kernels import Kernel, any_kernel
 from craftmaps.kernels.pairs import Fill
-from craftmaps.loops.rows import for_each_product_block
-from craftmaps.maps import landmarks as choose
 from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.parts import landmarks as choose
+from craftmaps.threads import for_each_product_block
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _MANY = 4096  # landmarks beyond which eigenvectors are dear

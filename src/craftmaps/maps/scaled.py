@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
-from craftmaps.maps.base import check_choice
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.validation import check_choice
 
 COLUMNS = ("none", "centre", "standard", "deviation", "range", "maximum")
 

@@ -7,10 +7,10 @@ import numpy as np
 from scipy import fft, sparse
 
 from craftmaps.kernels import Polynomial, dot_product_kernel
-from craftmaps.loops.rows import dense_block, for_each_block
 from craftmaps.loops.sketch import sketch_dense, sketch_sparse
 from craftmaps.maps.base import FeatureMap
-from craftmaps.maps.hadamard_products import within
+from craftmaps.maps.parts.hadamard_products import within
+from craftmaps.threads import dense_block, for_each_block
 
 
 class TensorSketch(FeatureMap):

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from craftmaps.maps.base import check_choice, is_integer
-from craftmaps.scale.arrays import NpyFiles, NpzFiles
-from craftmaps.scale.csv import CsvFiles
-from craftmaps.scale.parquet import ParquetFiles
-from craftmaps.scale.pieces import Piece, Position, cut
-from craftmaps.scale.read_ahead import read_ahead
-from craftmaps.scale.svmlight import SvmlightFiles
-from craftmaps.scale.text import COMPRESSED
+from craftmaps.scale.files.csv import CsvFiles
+from craftmaps.scale.files.numpy import NpyFiles, NpzFiles
+from craftmaps.scale.files.parquet import ParquetFiles
+from craftmaps.scale.files.pieces import Piece, Position, cut
+from craftmaps.scale.files.read_ahead import read_ahead
+from craftmaps.scale.files.svmlight import SvmlightFiles
+from craftmaps.scale.files.text import COMPRESSED
+from craftmaps.validation import check_choice, is_integer
 
 _SUFFIXES = {
     "npy": (".npy",),

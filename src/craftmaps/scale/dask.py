@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from craftmaps.learn.checkpoint import unpacked
-from craftmaps.loops.rows import at_most_threads
-from craftmaps.scale import fold
+from craftmaps.scale.cluster import fold
+from craftmaps.threads import at_most_threads
 
 try:
     import dask

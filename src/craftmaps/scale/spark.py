@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from craftmaps.loops.rows import at_most_threads
-from craftmaps.scale import fold
-from craftmaps.scale.arrow import rows_of
+from craftmaps.scale.cluster import fold
+from craftmaps.scale.cluster.arrow import rows_of
+from craftmaps.threads import at_most_threads
 
 try:
     import pyarrow as pa

@@ -1,0 +1,1 @@
+"""Ways to solve for coefficients, one per file."""

@@ -1,0 +1,1 @@
+"""What a map draws: values that fill features."""

@@ -1,0 +1,174 @@
+"""Linear down-projections G: R^D -> R^E with E<Gu, Gv> = <u, v> (CRAFT s.3.3), and a learned one.
+
+Each is drawn for given D and E and then applied to blocks of up-projected rows.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import blas, eigh
+
+from craftmaps.loops.hadamard import hadamard_rows
+from craftmaps.loops.sketch import fold_rows, sketch_dense
+from craftmaps.maps.parts.hadamard_products import padded_length, within
+from craftmaps.threads import for_each_block
+
+_CHUNK = 1 << 19  # numbers of a matrix that are converted and multiplied at a time
+_COLUMNS = 1024  # of the sample of a learned projection that are held in float64
+_STACKS = 4
+
+
+class Down(Protocol):
+    """A drawn down-projection."""
+
+    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+        """Write the down-projections of the rows of U into `out`; U may be overwritten."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """z[l] = sum_b s[bE + l] u[bE + l]: a count sketch whose buckets are equally full.
+
+    Its variance is that of `SubsampledHadamard`, (D - E) / (E (D - 1)) (|u|^2 |v|^2 + <u,v>^2 -
+    2 sum u_i^2 v_i^2) when E divides D and columns are exchangeable, for D additions.
+    """
+
+    signs: np.ndarray
+
+    @classmethod
+    def draw(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "Fold":
+        return cls(_signs(n_in, rng))
+
+    def stays_within(self, n_in: int, n_out: int) -> bool:
+        """Whether compiled loops stay within the arrays of such rows."""
+        return self.signs.shape == (n_in,) and n_out > 0
+
+    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+        signs = self.signs.astype(U.dtype)
+        for_each_block(
+            lambda start, stop: fold_rows(U[start:stop], signs, out[start:stop]), *_cost(U)
+        )
+
+
+@dataclass(frozen=True)
+class SubsampledHadamard:
+    """E rows of H S u / sqrt(E), drawn without replacement; S are signs, H is padded."""
+
+    signs: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def draw(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "SubsampledHadamard":
+        size = padded_length(n_in)
+        return cls(_signs(n_in, rng), np.sort(rng.choice(size, n_out, replace=False)))
+
+    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+        size = padded_length(U.shape[1])
+        factor = self.signs.astype(U.dtype) / np.sqrt(U.dtype.type(len(self.rows)))
+
+        def task(start: int, stop: int) -> None:
+            padded = np.zeros((stop - start, size), dtype=U.dtype)
+            np.multiply(U[start:stop], factor, out=padded[:, : U.shape[1]])
+            hadamard_rows(padded)
+            np.take(padded, self.rows, axis=1, out=out[start:stop])
+
+        for_each_block(task, *_cost(U))
+
+
+@dataclass(frozen=True)
+class SparseSigns:
+    """A stack of count sketches that share the output: u_j goes to one bucket of each."""
+
+    buckets: np.ndarray
+    signs: np.ndarray
+
+    @classmethod
+    def draw(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "SparseSigns":
+        edges = np.linspace(0, n_out, min(_STACKS, n_out) + 1).astype(int)
+        buckets = [rng.integers(a, b, n_in) for a, b in pairwise(edges)]
+        return cls(np.array(buckets, dtype=np.int32), _signs((len(buckets), n_in), rng))
+
+    def stays_within(self, n_in: int, n_out: int) -> bool:
+        """Whether compiled loops stay within the arrays of such rows."""
+        fits = self.buckets.shape == self.signs.shape and self.signs.shape[1:] == (n_in,)
+        return fits and within(self.buckets, 0, n_out - 1)
+
+    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+        signs = self.signs / np.sqrt(U.dtype.type(len(self.signs)))
+
+        def task(start: int, stop: int) -> None:
+            out[start:stop] = 0
+            for bucket, sign in zip(self.buckets, signs, strict=True):
+                sketch_dense(U[start:stop], bucket, sign.astype(U.dtype), out[start:stop])
+
+        for_each_block(task, *_cost(U))
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """z = G u with an explicit matrix, stored D x E in as few bytes as its entries need."""
+
+    matrix: np.ndarray
+    scale: float
+
+    @classmethod
+    def draw_gaussian(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "Matrix":
+        return cls(rng.standard_normal((n_in, n_out), dtype=np.float32), n_out**-0.5)
+
+    @classmethod
+    def draw_rademacher(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "Matrix":
+        return cls(_signs((n_in, n_out), rng), n_out**-0.5)
+
+    @classmethod
+    def learn(cls, U: np.ndarray, n_out: int) -> "Matrix":
+        """The leading subspace of the rows of U, not centred, from their Gram matrix.
+
+        There are a few rows per direction, so this costs no more than a randomized SVD with two
+        power iterations would, and it is exact. Double precision keeps the directions of rows
+        that are nearly dependent, as those of few columns are.
+        """
+        n_rows, n_in = U.shape
+        parts = [slice(start, start + _COLUMNS) for start in range(0, n_in, _COLUMNS)]
+        gram = np.zeros((n_rows, n_rows), order="F")
+        for part in parts:
+            block = U[:, part].T.astype(np.float64)
+            gram = blas.dsyrk(1.0, block.T, 1.0, gram, lower=1, overwrite_c=1)
+        values, vectors = eigh(gram, overwrite_a=True, subset_by_index=[n_rows - n_out, n_rows - 1])
+        seen = values > values[-1] * n_rows * np.finfo(np.float64).eps
+        vectors = np.where(seen, vectors / np.sqrt(np.where(seen, values, 1.0)), 0.0)
+        matrix = np.empty((n_in, n_out), dtype=np.float32)
+        for part in parts:
+            matrix[part] = U[:, part].T.astype(np.float64) @ vectors
+        return cls(matrix, 1.0)
+
+    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+        if self.matrix.dtype == U.dtype:
+            np.matmul(U, self.matrix, out=out)
+        else:
+            out[:] = 0
+            step = max(1, _CHUNK // self.matrix.shape[1])
+            for start in range(0, U.shape[1], step):
+                out += U[:, start : start + step] @ self.matrix[start : start + step].astype(
+                    U.dtype
+                )
+        out *= self.scale
+
+
+DRAW: dict[str, Any] = {
+    "fold": Fold.draw,
+    "srht": SubsampledHadamard.draw,
+    "gaussian": Matrix.draw_gaussian,
+    "rademacher": Matrix.draw_rademacher,
+    "sparse": SparseSigns.draw,
+}
+
+
+def _signs(shape: Any, rng: np.random.Generator) -> np.ndarray:
+    drawn: np.ndarray = rng.integers(0, 2, shape, dtype=np.int8)
+    return 1 - 2 * drawn
+
+
+def _cost(U: np.ndarray) -> tuple[int, int]:
+    return U.shape[0], U.strides[0]

@@ -1,0 +1,102 @@
+"""The terms of low degree of a dot-product kernel as columns that need no randomness."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from craftmaps.loops.monomials import monomial_rows
+from craftmaps.threads import dense_block, for_each_block
+
+
+@dataclass(frozen=True)
+class ExactTerms:
+    """`n_constant` columns that share the weight a_0, `n_linear` columns sqrt(a_1) x, monomials.
+
+    `higher` has a_2, a_3, ... up to the last degree that has columns. Each that is not zero has
+    the columns sqrt(a_n n! / alpha!) x^alpha, |alpha| = n, of the `n_inputs` columns of x: by the
+    multinomial theorem their inner product is a_n <x, y>^n.
+    """
+
+    n_constant: int
+    n_linear: int
+    a0: float
+    a1: float
+    higher: tuple[float, ...] = ()
+    n_inputs: int = 0
+
+    @property
+    def coefficients(self) -> tuple[float, ...]:
+        """a_1, a_2, ...; zero where there are no columns of that degree."""
+        return (self.a1 if self.n_linear else 0.0, *self.higher)
+
+    @property
+    def n_columns(self) -> int:
+        higher = enumerate(self.higher, start=2)
+        monomials = sum(n_monomials(self.n_inputs, n) for n, a in higher if a)
+        return self.n_constant + self.n_linear + monomials
+
+    def write(self, X: Any, out: np.ndarray) -> None:
+        """Fill the first columns of `out`."""
+        if self.n_constant:
+            out[:, : self.n_constant] = np.sqrt(self.a0 / self.n_constant)
+        if not any(self.coefficients):
+            return
+        first, scales = [-1], []
+        place = self.n_constant
+        for a, of_degree in zip(
+            self.coefficients, monomials(X.shape[1], len(self.coefficients)), strict=True
+        ):
+            first.append(place if a else -1)
+            scales.append(np.sqrt(a * of_degree.multiplicity))
+            place += len(of_degree.multiplicity) if a else 0
+        drawn = (np.array(first), np.concatenate(scales).astype(out.dtype))
+
+        def task(start: int, stop: int) -> None:
+            rows = dense_block(X, start, stop, out.dtype)
+            monomial_rows(rows, *drawn, out[start:stop])
+
+        for_each_block(task, X.shape[0], out.itemsize * max(X.shape[1], out.shape[1] // 2))
+
+    def stays_within(self, n_columns_in: int, n_columns_out: int) -> bool:
+        """Whether it takes rows of so many columns, and writes to no more than so many."""
+        return (
+            self.n_linear in (0, n_columns_in)
+            and (not self.higher or (self.n_inputs == n_columns_in and self.higher[-1] > 0))
+            and 0 <= self.n_constant <= self.n_columns <= n_columns_out
+        )
+
+
+class Monomials(NamedTuple):
+    """The monomials of a degree: each is a variable times one of the degree before.
+
+    `multiplicity` is n! / alpha!, how often the monomial occurs in <x, y>^n.
+    """
+
+    parent: np.ndarray
+    variable: np.ndarray
+    multiplicity: np.ndarray
+
+
+def n_monomials(n_variables: int, degree: int) -> int:
+    """The number of monomials of a degree."""
+    return math.comb(n_variables + degree - 1, degree)
+
+
+@lru_cache(maxsize=8)
+def monomials(n_variables: int, degree: int) -> tuple[Monomials, ...]:
+    """Those of the degrees 1 to `degree`, in the order in which the loop makes them."""
+    parent, variable = np.zeros(n_variables, np.int64), np.arange(n_variables)
+    power = multiplicity = np.ones(n_variables)  # power: the exponent of `variable`
+    found = [Monomials(parent, variable, multiplicity)]
+    for n in range(2, degree + 1):
+        kept = [np.flatnonzero(variable >= v) for v in range(n_variables)]
+        parent = np.concatenate(kept)
+        led = np.repeat(np.arange(n_variables), [len(some) for some in kept])
+        power = np.where(variable[parent] == led, power[parent] + 1, 1.0)
+        multiplicity = multiplicity[parent] * n / power
+        variable = led
+        found.append(Monomials(parent, variable, multiplicity))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Who gets how many features: moments of the data, allocation, plans."""

@@ -1,0 +1,236 @@
+"""How many random features each degree of a dot-product kernel gets.
+
+A law answers with two arrays over the degrees n: `counts`, the number of features of degree n, and
+`weights`, the square of the factor that scales each of them, so that the sum over features of
+weight * prod_j <w_j, x> <w_j, y> has expectation sum_n a_n <x, y>^n.
+"""
+
+import heapq
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from craftmaps.kernels import DotProductKernel
+from craftmaps.maps.planning.moments import DegreeStatistics
+
+_NEGLIGIBLE = 2.0**-24  # the rounding error of float32, relative to f(R^2)
+_HIGHEST_AUTOMATIC = 64
+_MUCH = 0.01  # a truncated share of f(R^2) that deserves a warning
+_HUGE = 1e100  # variances square this; far beyond it they overflow
+
+
+def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) -> float:
+    """R^2, the largest |x|^2 (1 for rows of zeros); refused where f(R^2) is beyond all use."""
+    largest = float(squared_norms.max()) or 1.0
+    with np.errstate(over="ignore"):
+        whole = float(kernel.value(largest))
+    if not whole < _HUGE:
+        raise ValueError(
+            f"k(x, x) reaches {whole:.3g} on these rows, whose |x|^2 reaches {largest:.3g}; scale "
+            f"them down, for instance with sklearn.preprocessing.normalize."
+        )
+    return largest
+
+
+def automatic_degree(kernel: DotProductKernel, squared_norm: float) -> int:
+    """The least degree whose tail is negligible for rows with |x|^2 <= squared_norm (KK s.4.2)."""
+    highest = kernel.highest_degree
+    last = int(highest) if math.isfinite(highest) else _HIGHEST_AUTOMATIC
+    whole = float(kernel.value(squared_norm))
+    for degree in range(last):
+        if kernel.tail(degree, squared_norm) <= _NEGLIGIBLE * whole:
+            return degree
+    return last
+
+
+def truncated_tail(
+    kernel: DotProductKernel, last: int, squared_norm: float, advice: str, stacklevel: int
+) -> float:
+    """What k(x, x) loses beyond degree `last`; with a warning where that is much."""
+    tail, whole = kernel.tail(last, squared_norm), float(kernel.value(squared_norm))
+    if tail > _MUCH * whole:
+        warnings.warn(
+            f"truncating {kernel} at degree {last} takes off up to {tail:.3g} of the {whole:.3g} "
+            f"that k(x, x) reaches on these rows; {advice}.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return tail
+
+
+def geometric(
+    kernel: DotProductKernel,
+    n_features: int,
+    least_degree: int,
+    max_degree: int | None,
+    p: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """KK Algorithm 1: the degree of each feature is drawn with P[N = n] proportional to p^-(n+1).
+
+    The printed law sums to 1 for p = 2 only; it is normalised here for the others. With
+    `max_degree` it is conditioned on N <= max_degree.
+    """
+    if max_degree is None:
+        drawn = least_degree + rng.geometric(1 - 1 / p, n_features) - 1
+    else:
+        span = np.arange(max_degree - least_degree + 1)
+        law = p ** -(span + 1.0)
+        drawn = least_degree + rng.choice(len(span), n_features, p=law / law.sum())
+    counts = np.bincount(drawn, minlength=least_degree + 1)
+    degrees = np.arange(len(counts))
+    law = (p - 1) * p ** -(degrees - least_degree + 1.0)
+    if max_degree is not None:
+        law /= 1 - p ** -(max_degree - least_degree + 1.0)
+    return counts, kernel.maclaurin(len(counts) - 1) / (max(1, n_features) * law)
+
+
+def proportional(
+    kernel: DotProductKernel,
+    n_features: int,
+    least_degree: int,
+    max_degree: int,
+    mean_squared_norm: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """P[N = n] proportional to a_n R^(2n), the share of degree n in K(x, x) at the mean norm R.
+
+    Degrees are drawn by systematic sampling, which keeps each count within one of its expectation.
+    """
+    coefficients = kernel.maclaurin(max_degree)
+    law = coefficients * mean_squared_norm ** np.arange(max_degree + 1.0)
+    law[:least_degree] = 0
+    if not law.any():  # rows of zeros: every degree says the same
+        law = np.where(np.arange(max_degree + 1) >= least_degree, coefficients, 0.0)
+    law = law / law.sum()
+    points = (rng.random() + np.arange(n_features)) / n_features
+    drawn = np.searchsorted(np.cumsum(law)[:-1], points, side="right")
+    counts = np.bincount(drawn, minlength=max_degree + 1)
+    weights = np.divide(coefficients, n_features * law, out=np.zeros_like(law), where=law > 0)
+    return counts, weights
+
+
+def optimized(
+    statistics: DegreeStatistics, n_features: int, least_degree: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts that minimise the expected squared error of the kernel over the sampled pairs.
+
+    Wacker, Kanagawa and Filippone ("Improved random features for dot product kernels"): degree n
+    gets D_n features, scaled by sqrt(a_n / D_n), and one feature after another goes where it
+    lowers sum_n a_n^2 V_n / D_n most. In runs of Hadamard rows, V_n is the variance less the
+    repulsion, and length^n features of degree n give <x,y>^n exactly.
+    """
+    coefficients, length = statistics.coefficients, statistics.length
+    used = [n for n in range(max(1, least_degree), len(coefficients)) if coefficients[n] > 0]
+    counts = np.zeros(len(coefficients), dtype=np.int64)
+    if least_degree == 0 and coefficients[0] > 0:
+        counts[0] = 1 if used else n_features
+    curves = []
+    for n in used:
+        size, variance = coefficients[n] ** 2, statistics.variance[n]
+        repulsion = statistics.repulsion[n]
+        cap = _products(length, n) if repulsion else math.inf
+        later = max(0.0, variance - (length - 1) * repulsion)
+        if length < cap < math.inf:
+            later *= cap / (cap - length)  # drawn without replacement from all of them
+        early = max(0.0, variance + repulsion)  # of one column it is 0 up to rounding
+        curves.append(_Curve(size * early, size * later, length, cap))
+    if used:
+        counts[used] = _share(n_features - int(counts[0]), curves)
+    weights = np.divide(coefficients, counts, out=np.zeros_like(coefficients), where=counts > 0)
+    return counts, weights
+
+
+def expected_variance(
+    statistics: DegreeStatistics, counts: np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    """Mean over pairs of the variance of the estimate that counts[n] features of degree n give.
+
+    D features of degree n have w_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n), V_n the
+    variance of a feature, S_n the repulsion of two in one run, and w_n their squared scale, which
+    is a_n / D unless `weights` are given. Runs are drawn without replacement from the length^n
+    products of n Hadamard rows, all of which together give <x,y>^n exactly.
+    """
+    total = 0.0
+    for n in np.flatnonzero(counts[1:]) + 1:
+        count, length = int(counts[n]), statistics.length
+        whole = _products(length, int(n)) if statistics.repulsion[n] else math.inf
+        drawn = int(count % whole) if count >= whole else count
+        runs, rest = divmod(drawn, length)
+        pairs = runs * length * (length - 1) + rest * (rest - 1)
+        value = drawn * statistics.variance[n] - pairs * statistics.repulsion[n]
+        if length < drawn < whole < math.inf:
+            value *= (whole - drawn) / (whole - length)
+        weight = statistics.coefficients[n] / count if weights is None else weights[n]
+        total += weight**2 * max(0.0, value)
+    return float(total)
+
+
+def _products(length: int, degree: int) -> float:
+    """length^degree, or infinity beyond all numbers: how many products of Hadamard rows differ."""
+    return math.inf if degree * math.log2(length) > 1000 else float(length) ** degree
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Error of a degree as a function of its features D: early/D up to the knee, later/D beyond.
+
+    Constants are left out, since only differences count; from `cap` on there is nothing to gain.
+    """
+
+    early: float
+    later: float
+    knee: int
+    cap: float
+
+    def gain(self, count: int) -> float:
+        """What the next feature takes off the error."""
+        if count >= self.cap:
+            return 0.0
+        return (self.early if count < self.knee else self.later) / (count * (count + 1.0))
+
+    def count_above(self, gain: float) -> int:
+        """How many features each gain at least `gain` (at least one)."""
+        count = _largest(self.early / gain)
+        if count > self.knee:
+            count = max(float(self.knee), _largest(self.later / gain))
+        return max(1, int(min(count, self.cap, 1e15)))
+
+
+def _largest(ratio: float) -> float:
+    """The largest D with D (D - 1) <= ratio."""
+    return math.floor((1 + math.sqrt(1 + 4 * ratio)) / 2)
+
+
+def _share(total: int, curves: list[_Curve]) -> list[int]:
+    """Give `total` features to the curves, at least one each, where they gain most.
+
+    Gains fall along each curve, so this is optimal. Bisection on the marginal gain brings all but
+    a few features into place, the heap places the rest.
+    """
+    high = max(max(curve.early, curve.later) for curve in curves)
+    if high <= 0:  # the kernel is exact already
+        return [total - len(curves) + 1] + [1] * (len(curves) - 1)
+    low = high / (4.0 * total + 4.0) ** 2
+    high *= 2
+    for _ in range(100):
+        middle = math.sqrt(low) * math.sqrt(high)  # their product may be below all numbers
+        if sum(curve.count_above(middle) for curve in curves) > total:
+            low = middle
+        else:
+            high = middle
+    counts = [curve.count_above(high) for curve in curves]
+    heap = [
+        (-curve.gain(count), i) for i, (curve, count) in enumerate(zip(curves, counts, strict=True))
+    ]
+    heapq.heapify(heap)
+    left = total - sum(counts)
+    while left:
+        gain, i = heapq.heappop(heap)
+        step = 1 if gain else left  # nothing to gain anywhere: the rest may as well stay here
+        counts[i] += step
+        left -= step
+        heapq.heappush(heap, (-curves[i].gain(counts[i]), i))
+    return counts

@@ -1,0 +1,94 @@
+"""Converters of maps and learners for skl2onnx, which writes pipelines of scikit-learn as ONNX."""
+
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+from skl2onnx import update_registered_converter
+from skl2onnx.common.data_types import (
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+    guess_proto_type,
+)
+
+from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.models.onnx.export import tensor_of
+from craftmaps.models.onnx.graph import LEAST_OPSET, Graph
+from craftmaps.models.onnx.learners import labels_of, outputs, width_of
+from craftmaps.models.onnx.maps import MAPS
+
+_OPTIONS = {  # skl2onnx itself takes care of all but the first
+    "raw_scores": [True, False],
+    "zipmap": [True, False, "columns"],
+    "output_class_labels": [False, True],
+    "nocl": [True, False],
+}
+
+
+def register() -> None:
+    """Register every map and learner; twice is as good as once."""
+    for kind in (*MAPS, OnePassRegressor, OnePassClassifier):
+        options = _OPTIONS if kind is OnePassClassifier else None
+        update_registered_converter(
+            kind, f"Craftmaps{kind.__name__}", _set_types, _convert, options=options
+        )
+
+
+def _set_types(operator: Any) -> None:
+    """Features and scores have the precision of the input, probabilities float32 for ZipMap."""
+    fitted = operator.raw_operator
+    double = isinstance(operator.inputs[0].type, DoubleTensorType)
+    real = DoubleTensorType if double else FloatTensorType
+    if not isinstance(fitted, OnePassClassifier):
+        name = "variable" if isinstance(fitted, OnePassRegressor) else "features"
+        operator.outputs[0].type = real([None, width_of(name, fitted)])
+        return
+    types = {"O": StringTensorType, "i": Int64TensorType, "f": FloatTensorType}
+    operator.outputs[0].type = types[labels_of(fitted.classes_).dtype.kind]([None])
+    probability = real if _raw_scores(operator.scope_inst, fitted) else FloatTensorType
+    operator.outputs[1].type = probability([None, len(fitted.classes_)])
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    if container.target_opset < LEAST_OPSET:
+        raise ValueError(
+            f"maps of craftmaps need target_opset >= {LEAST_OPSET}, got {container.target_opset}."
+        )
+    g = Graph(container.target_opset, f"{scope.get_unique_variable_name('craftmaps')}_")
+    x = g.cast(operator.inputs[0].full_name, TensorProto.FLOAT)
+    raw_scores = _raw_scores(container, operator.raw_operator)
+    results = outputs(g, x, operator.raw_operator, raw_scores)
+    for output, tensor in zip(operator.outputs, results.values(), strict=True):
+        to = guess_proto_type(output.type)
+        last = "Identity" if to == TensorProto.STRING else "Cast"
+        container.add_node(
+            last,
+            [tensor],
+            [output.full_name],
+            name=scope.get_unique_operator_name(last),
+            **({"to": to} if last == "Cast" else {}),
+        )
+    for name, array in g.constants.items():
+        _add_constant(container, name, array)
+    for node in g.nodes:
+        name = scope.get_unique_operator_name(node.operator)
+        container.add_node(
+            node.operator, list(node.inputs), [node.output], name=name, **node.attributes
+        )
+
+
+def _raw_scores(given: Any, fitted: Any) -> bool:
+    """Whether scores are wanted, as CalibratedClassifierCV does, in the place of probabilities."""
+    if not isinstance(fitted, OnePassClassifier):
+        return False
+    return bool(given.get_options(fitted, {"raw_scores": False})["raw_scores"])
+
+
+def _add_constant(container: Any, name: str, array: np.ndarray) -> None:
+    if array.dtype == object:
+        strings = [text.encode() for text in array]
+        container.add_initializer(name, TensorProto.STRING, array.shape, strings)
+    else:
+        container.add_initializer(name, None, array.shape, tensor_of(name, array))

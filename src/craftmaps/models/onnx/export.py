@@ -1,0 +1,59 @@
+"""From a graph to an ONNX file."""
+
+import os
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from craftmaps.models.onnx.graph import OPSET, Graph
+from craftmaps.models.onnx.learners import outputs, type_of, width_of
+from craftmaps.storage.array_file import write_whole
+
+
+def onnx_model(fitted: Any) -> onnx.ModelProto:
+    """The ONNX model of a fitted map or learner."""
+    g = Graph()
+    results = outputs(g, "X", fitted)
+    nodes = [
+        helper.make_node(node.operator, node.inputs, [node.output], **node.attributes)
+        for node in g.nodes
+    ]
+    nodes += [helper.make_node("Identity", [tensor], [name]) for name, tensor in results.items()]
+    shape = [None, fitted.n_features_in_]
+    given = helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)
+    graph = helper.make_graph(
+        nodes,
+        type(fitted).__name__,
+        [given],
+        [_described(name, fitted) for name in results],
+        [tensor_of(name, array) for name, array in g.constants.items()],
+    )
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", OPSET)]),
+        producer_name="craftmaps",
+        producer_version=version("craftmaps"),
+    )
+
+
+def write(fitted: Any, path: str | os.PathLike[str]) -> None:
+    """Write the ONNX model of a fitted map or learner, checked."""
+    model = onnx_model(fitted)
+    onnx.checker.check_model(model, full_check=True)
+    serialized = model.SerializeToString()
+    write_whole(path, lambda file: file.write(serialized))
+
+
+def tensor_of(name: str, array: np.ndarray) -> onnx.TensorProto:
+    """A constant for the file."""
+    return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+
+
+def _described(name: str, fitted: Any) -> onnx.ValueInfoProto:
+    width = width_of(name, fitted)
+    shape = [None] if width is None else [None, width]
+    return helper.make_tensor_value_info(name, type_of(name, fitted), shape)

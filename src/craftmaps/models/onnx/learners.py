@@ -1,0 +1,98 @@
+"""Learners as ONNX: features, a matrix product, and for a classifier what its codes mean."""
+
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest
+from craftmaps.learn.one_pass import solution_of
+from craftmaps.models.onnx.graph import Graph
+from craftmaps.models.onnx.maps import features
+
+
+def outputs(g: Graph, x: str, fitted: Any, raw_scores: bool = False) -> dict[str, str]:
+    """The results of a fitted estimator for the rows x: their names, and the tensors.
+
+    With `raw_scores`, those of decision_function stand in the place of probabilities.
+    """
+    if isinstance(fitted, OnePassRegressor):
+        return {"variable": _targets(g, x, fitted)}
+    if isinstance(fitted, OnePassClassifier):
+        scores = _scores(g, _targets(g, x, fitted), fitted._decoder)
+        winner = g.add("ArgMax", scores, axis=1, keepdims=0)
+        label = g.add("Gather", labels_of(fitted.classes_), winner, axis=0)
+        if raw_scores:
+            return {"label": label, "probabilities": _decisions(g, scores, fitted)}
+        scaled = g.add("Mul", scores, float(fitted.temperature_))
+        return {"label": label, "probabilities": g.add("Softmax", scaled, axis=1)}
+    return {"features": features(g, x, fitted)}
+
+
+def labels_of(classes: np.ndarray) -> np.ndarray:
+    """Classes as ONNX knows them: strings, int64 or float32."""
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return classes.astype(object)
+    if classes.dtype.kind in "biu":
+        return classes.astype(np.int64)
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float32)
+    raise ValueError(f"classes of {classes.dtype} are neither numbers nor strings, as ONNX needs.")
+
+
+def _targets(g: Graph, x: str, fitted: Any) -> str:
+    solution = solution_of(fitted)
+    z = features(g, x, fitted.feature_map_)
+    product = g.add("MatMul", z, solution.coef.astype(np.float32))
+    return g.add("Add", product, solution.intercept.astype(np.float32))
+
+
+def _scores(g: Graph, predicted: str, code: OneVsRest | CodeMatrix | Discriminant) -> str:
+    """A score per class; see `CodeMatrix.scores`."""
+    if isinstance(code, OneVsRest):
+        return predicted
+    if isinstance(code, Discriminant):
+        product = g.add("MatMul", predicted, g.floats(code.matrix))
+        return g.add("Add", product, g.floats(code.offset))
+    matrix, share = code.matrix.astype(np.float64), 1 / code.n_bits
+    if code.decoding == "l2":
+        half = np.square(matrix).sum(axis=1) / 2
+        product = g.add("MatMul", predicted, g.floats(share * matrix.T))
+        return g.add("Sub", product, g.floats(share * half))
+    if code.decoding == "hamming":
+        product = g.add("MatMul", g.add("Sign", predicted), g.floats(share / 2 * matrix.T))
+        return g.add("Sub", product, 0.5)
+    if code._inverse is not None:
+        return g.add("MatMul", predicted, g.floats(code._inverse))
+    if_positive = g.add("Relu", g.add("Sub", 1.0, predicted))
+    if_negative = g.add("Relu", g.add("Add", predicted, 1.0))
+    losses = [
+        g.add("MatMul", loss, g.floats(-share * (matrix == sign).T.astype(float)))
+        for loss, sign in ((if_positive, 1), (if_negative, -1))
+    ]
+    return g.add("Add", *losses)
+
+
+def _decisions(g: Graph, scores: str, fitted: Any) -> str:
+    """A column per class; of two, the second is decision_function and the first its negative."""
+    if len(fitted.classes_) > 2 or isinstance(fitted._decoder, OneVsRest):
+        return scores
+    return g.add("MatMul", scores, g.floats(np.array([[1.0, -1.0], [-1.0, 1.0]])))
+
+
+def type_of(name: str, fitted: Any) -> int:
+    """The ONNX type of an output."""
+    if name != "label":
+        return int(TensorProto.FLOAT)
+    kind = labels_of(fitted.classes_).dtype.kind
+    return int({"O": TensorProto.STRING, "i": TensorProto.INT64, "f": TensorProto.FLOAT}[kind])
+
+
+def width_of(name: str, fitted: Any) -> int | None:
+    """The number of columns of an output, None for the vector of labels."""
+    if name == "label":
+        return None
+    if name == "features":
+        return int(fitted._n_features_out)
+    return len(fitted.classes_) if name == "probabilities" else int(fitted._n_targets)

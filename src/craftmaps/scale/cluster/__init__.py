@@ -1,0 +1,1 @@
+"""What every cluster engine shares."""

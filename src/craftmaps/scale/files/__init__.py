@@ -1,0 +1,1 @@
+"""Blocks of rows from files, one format per file."""

@@ -1,0 +1,149 @@
+"""Rows of svmlight (libsvm) texts as CSR matrices."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from craftmaps.loops.svmlight import BAD_ORDER, parse_lines
+from craftmaps.scale.files.pieces import BadRows, Piece
+from craftmaps.scale.files.text import lines_of
+from craftmaps.validation import is_integer
+
+
+class SvmlightFiles:
+    """Files of lines `target [qid:n] index:value ... [# comment]`, plain or compressed.
+
+    Indices ascend in a line. qid and comments are passed over.
+    """
+
+    names: list[str] | None = None
+
+    def __init__(
+        self,
+        paths: list[str],
+        target: Any,
+        columns: Sequence[int] | None,
+        dtype: np.dtype | None,
+        skip: bool,
+        n_columns: int | None,
+        zero_based: bool,
+    ) -> None:
+        if target is not None:
+            raise ValueError(
+                f"lines of svmlight files begin with their target; leave it out, got {target!r}."
+            )
+        if n_columns is not None and (not is_integer(n_columns) or n_columns < 1):
+            raise ValueError(f"n_columns must be an integer of at least 1, got {n_columns!r}.")
+        self.paths = paths
+        self.n_files = len(paths)
+        self._base = 0 if zero_based else 1
+        self._dtype = np.dtype(np.float64) if dtype is None else dtype
+        self._columns = None if columns is None else list(columns)
+        self._n_columns = n_columns
+        self._names = range(self._base, np.iinfo(np.int64).max)
+        self._bad_rows = BadRows(skip, "line", self._names, "target")
+
+    def pieces(self, file: int, row: int) -> Iterator[Piece]:
+        """Pieces of a file, from a line on."""
+        if self._n_columns is None:
+            self._n_columns = self._widest()
+        self._check_columns(self._n_columns)
+        path = self.paths[file]
+        for first, text in lines_of(path, row):
+            piece = self._piece(path, first, text)
+            if self._columns is not None:
+                piece.X = piece.X[:, self._columns]
+            yield piece
+
+    def _piece(self, path: str, first: int, text: bytes) -> Piece:
+        targets, lines, indptr, indices, data, bad = _parsed(text)
+        for line, fault, at in bad:
+            token = text[at : at + 40].split()[0].decode(errors="replace")
+            reason = (
+                f"index of {token!r} does not ascend"
+                if fault == BAD_ORDER
+                else f"{token!r} is no index:value"
+            )
+            self._bad_rows.found(path, first + line, None, reason)
+        width = self._n_columns or 0
+        indices -= self._base
+        if self._columns is not None:  # others are passed over
+            kept = indices < width
+            indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
+            indices, data = indices[kept], data[kept]
+        outside = (indices < 0) | (indices >= width)
+        wrong = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
+        for row in wrong[:1]:
+            index = indices[indptr[row] : indptr[row + 1]][outside[indptr[row] : indptr[row + 1]]][
+                0
+            ]
+            self._bad_rows.found(path, first + int(lines[row]), None, self._range(index))
+        indices[outside] = 0
+        small = np.int32 if max(width, len(data)) < 2**31 else np.int64
+        parts = (data.astype(self._dtype), indices.astype(small), indptr.astype(small))
+        X = sparse.csr_matrix(parts, shape=(len(targets), width))
+        piece = Piece(X, targets, first + lines, first + bad[:, 0])
+        if len(wrong):
+            piece = piece.without(np.isin(np.arange(len(targets)), wrong))
+        return self._bad_rows.leave_out(piece, path)
+
+    def _range(self, index: int) -> str:
+        if index < 0:
+            return "index 0, but columns count from 1 (zero_based=True counts from 0)"
+        return f"index {index + self._base} is beyond n_columns={self._n_columns}"
+
+    def _check_columns(self, width: int) -> None:
+        for column in self._columns or ():
+            if not is_integer(column) or not -width <= column < width:
+                raise ValueError(
+                    f"{self.paths[0]} has no column {column!r}; columns count from 0, and the "
+                    f"largest index gives it {width} of them (n_columns says if there are more)."
+                )
+
+    def _widest(self) -> int:
+        """The number of columns that the largest index of all files asks for."""
+        largest = self._base
+        for path in self.paths:
+            for _, text in lines_of(path):
+                indices = _parsed(text)[3]
+                largest = max(largest, int(indices.max(initial=0)))
+        return largest + 1 - self._base
+
+
+def _parsed(text: bytes) -> tuple[np.ndarray, ...]:
+    """Targets, their lines, a CSR matrix with the indices of the text, and what is bad.
+
+    A number that cannot be read is NaN.
+    """
+    n_lines = text.count(b"\n") + 1
+    n_pairs = text.count(b":")
+    targets, data = np.empty(n_lines), np.empty(n_pairs)
+    lines, indptr, indices = (np.empty(n, np.int64) for n in (n_lines, n_lines + 1, n_pairs))
+    hard, bad = np.empty((n_lines + n_pairs, 3), np.int64), np.empty((n_lines, 3), np.int64)
+    n_rows, n_values, n_hard, n_bad = parse_lines(
+        np.frombuffer(text, np.uint8), targets, lines, indptr, indices, data, hard, bad
+    )
+    for place, start, stop in hard[:n_hard]:
+        value = _number(text[start:stop])
+        if place >= 0:
+            data[place] = value
+        else:
+            targets[-1 - place] = value
+    rows = slice(n_rows)
+    return (
+        targets[rows],
+        lines[rows],
+        indptr[: n_rows + 1],
+        indices[:n_values],
+        data[:n_values],
+        bad[:n_bad],
+    )
+
+
+def _number(token: bytes) -> float:
+    try:
+        return float(token) if b"_" not in token else np.nan
+    except ValueError:
+        return np.nan

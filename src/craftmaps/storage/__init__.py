@@ -1,0 +1,1 @@
+"""Values of the library as files: what may be stored, and how."""

@@ -1,0 +1,398 @@
+"""The report of a reproduction: its numbers, its page in a browser, its Markdown."""
+
+import math
+import re
+
+import pytest
+
+from browser import DESKTOP, PHONE, browser, foreign_requests, open_page, overflow
+from browser import skip_without_chromium as skip_without_browser
+from reproduction import spec
+from reproduction.headlines import (
+    at_or_below,
+    below_every_row,
+    headlines,
+    own_speed_up,
+    speed_up,
+)
+from reproduction.judge import cells, judged
+from reproduction.report import summary, write_report
+from reproduction.store import Results
+
+TABLE = """
+title = "A table & its <b>cells</b>"
+paper = "A. Author, A paper | with a bar"
+protocol = "The kernel (1 + t)^7, D = 2^15; <script>document.title = 'run'</script>"
+choices = ["A *choice* with a_name.", "Another one."]
+measure = "classification"
+value = "error"
+unit = "test error, %"
+axis = "size"
+x_label = "E"
+digits = 1
+
+[[panels]]
+name = "a"
+title = "Errors"
+x = [1024, 2048, 4096]
+quick = [1024]
+quick_settings = { train_rows = 100 }
+not_run = { "4096" = "too large for <this> machine" }
+settings = { data = "digits" }
+methods = ["Ours <i>"]
+[panels.printed]
+"Good" = [9.0, 8.0, 7.0]
+"Fair" = [6.0, 5.0, 4.0]
+"Poor" = [3.0, 2.0, nan]
+"Once" = [3.0, 2.0, 1.0]
+
+[[panels]]
+name = "b"
+title = "A missing data set"
+x = [1024]
+settings = { data = "gone" }
+methods = ["Good"]
+
+[[claims]]
+text = "Good beats Poor"
+panel = "a"
+better = "Good"
+than = "Poor"
+
+[[claims]]
+text = "Fair beats Good"
+panel = "a"
+better = "Fair"
+than = "Good"
+
+[[claims]]
+text = "Once beats Good"
+panel = "a"
+better = "Once"
+than = "Good"
+"""
+FIGURE = """
+title = "A figure"
+paper = "A paper"
+protocol = "Plots."
+choices = []
+measure = "rank"
+axis = "size"
+x_label = "E"
+kind = "plot"
+methods = ["Good", "Fair"]
+
+[[panels]]
+name = "lines"
+title = "Lines"
+value = "error"
+unit = "NRMSE"
+log = "xy"
+x = [1024, 2048]
+quick = [1024]
+printed = { Good = [0.5, 0.25] }
+
+[[panels]]
+name = "curves"
+title = "Curves"
+value = "eigenvalue"
+unit = "eigenvalue"
+curve = "rank"
+x_label = "rank"
+log = "y"
+x = [1000]
+
+[[panels]]
+name = "times"
+title = "Times"
+value = "error"
+unit = "NRMSE"
+curve = "seconds"
+x_label = "seconds"
+x = [1024, 2048]
+
+[[panels]]
+name = "sets"
+title = "By data set"
+value = "error"
+unit = "NRMSE"
+axis = "data"
+x_label = "data set"
+x = ["mnist", "usps"]
+"""
+MACHINE = {
+    "cpu": "A processor",
+    "cores": 2,
+    "threads": 2,
+    "python": "3.12.1",
+    "versions": {"craftmaps": "0.1.0", "numpy": "2.0.0"},
+    "commit": "abc123",
+}
+OTHER_MACHINE = MACHINE | {"cpu": "Another <processor>"}
+
+
+@pytest.fixture
+def table():
+    return spec.parse("table", TABLE)
+
+
+@pytest.fixture
+def figure():
+    return spec.parse("figure", FIGURE)
+
+
+@pytest.fixture
+def results(table, figure, tmp_path):
+    """Good is better than printed, Fair within the spread, Poor worse, Once of one seed."""
+    results = Results(tmp_path)
+    factors = {"Good": 0.5, "Fair": 1.01, "Poor": 2.0, "Once": 1.0}
+    for run in table.runs(seeds=3):
+        method, panel = run["method"], table.panels[0]
+        if run["data"] == "gone":
+            results.add(run, skipped="the data set 'gone' is not here; put gone.npz there.")
+        elif method != "Once" or run["seed"] == 0:
+            printed = panel.printed_at(method, run["size"])
+            value = 1.5 if math.isnan(printed) else printed * factors[method]
+            value *= 1 + 0.02 * (run["seed"] - 1)
+            where = OTHER_MACHINE if run["seed"] == 2 else MACHINE
+            results.add(
+                run,
+                values={"error": value},
+                seconds=60.0,
+                data_sha256="0123456789abcdef" * 4,
+                environment=where,
+            )
+    for run in figure.runs(seeds=2):
+        value = (1 + run["seed"] / 10) * 500 / run.get("size", 1000)
+        values = {"rank": [*range(1, 51)], "eigenvalue": [value / k for k in range(1, 51)]}
+        values |= {"error": value, "seconds": run.get("size", 0) / 100}
+        results.add(run, values=values, seconds=1.0, data_sha256=None, environment=MACHINE)
+    return results
+
+
+def words(panel, results):
+    return {(cell.method, cell.x): cell.word for cell in cells(panel, results)}
+
+
+def test_cells_have_the_verdict_that_they_were_made_for(table, results):
+    found = words(table.panels[0], results)
+    assert [found["Good", 1024], found["Good", 2048]] == ["better", "better"]
+    assert [found["Fair", 1024], found["Fair", 2048]] == ["within the spread"] * 2
+    assert [found["Poor", 1024], found["Poor", 2048]] == ["worse", "worse"]
+    assert [found["Once", 1024], found["Once", 2048]] == ["one run", "one run"]
+    assert found["Ours <i>", 1024] == "not printed"
+    assert {found[method, 4096] for method in table.panels[0].methods} == {"not run"}
+    assert words(table.panels[1], results) == {("Good", 1024): "skipped"}
+    reasons = {cell.reason for cell in cells(table.panels[0], results) if not cell.values}
+    assert reasons == {"too large for <this> machine"}
+
+
+def test_claims_are_counted_at_every_x(table, results):
+    found = [judged(claim, table, results) for claim in table.claims]
+    assert [one.word for one in found] == ["undecided", "fails", "one run"]
+    # Good is 4.5 and 4.0, Poor 6.0 and 4.0, Fair 6.06 and 5.05
+    assert (found[0].holds, found[0].undecided, found[0].fails) == (1, 1, 0)
+    assert (found[1].holds, found[1].undecided, found[1].fails) == (0, 0, 2)
+    assert (found[2].holds, found[2].one_run) == (0, 2)
+
+
+def test_the_summary_counts_cells_and_claims(table, figure, results):
+    first, second = summary([table, figure], results)
+    assert [first[word] for word in ("better", "within the spread", "worse", "one run")] == [2] * 4
+    assert (first["skipped"], first["not run"]) == (1, 5)
+    assert (first["claims holds"], first["claims"]) == (0, 3)
+    assert second["within the spread"] == 2
+    assert summary([table], results, quick=True)[0]["not run"] == 5  # other settings: other runs
+
+
+def cell(page, table, row, column):
+    """The text of a cell of the nth table."""
+    return page.evaluate(
+        "([t, r, c]) => document.querySelectorAll('table')[t].rows[r].cells[c].innerText",
+        [table, row, column],
+    )
+
+
+@pytest.fixture(scope="module")
+def running():
+    skip_without_browser()
+    with browser() as running:
+        yield running
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_the_page_shows_all_of_it_and_fits(running, table, figure, results, tmp_path, width):
+    path = write_report([table, figure], results, tmp_path)
+    with open_page(path, width, running) as page:
+        assert page.errors == []
+        assert foreign_requests(page) == []
+        assert overflow(page) == 0
+        assert page.title() != "run"
+        text = page.evaluate("document.body.innerText")
+        verdicts = ("better", "within the spread", "worse", "one run", "skipped", "not run")
+        for word in (*verdicts, "holds", "undecided", "fails"):
+            assert word in text
+        panels = [panel for one in (table, figure) for panel in one.panels]
+        for said in [panel.title for panel in panels] + [table.title, figure.title]:
+            assert said in text
+        for method in [method for panel in panels for method in panel.methods]:
+            assert method in text
+        for said in ("too large for <this> machine", "'gone' is not here", "Another <processor>"):
+            assert said in text
+        assert "0123456789abcdef" * 4 in text
+        assert page.evaluate("[...document.images].map(image => image.naturalWidth > 0)") == [
+            True
+        ] * len(figure.panels)
+        assert cell(page, 1, 1, 1).split("\n") == ["4.5 ± 0.1 (3)", "[9.0]", "✓ better"]
+        assert cell(page, 1, 4, 1).split("\n") == ["2.9 (1)", "[3.0]", "1 one run"]
+        assert cell(page, 1, 5, 1).strip() == "1.5 ± 0.03 (3)"
+        assert cell(page, 1, 3, 3).split("\n") == ["○ not run"]
+        assert [cell(page, 1, 0, column) for column in (0, 1)] == ["E", "210"]
+        sup = "[...document.querySelectorAll('sup')].map(power => power.innerText)"
+        assert {"7", "15", "10", "11", "12"} <= set(page.evaluate(sup))
+        broken = "[...document.querySelectorAll('a')].filter(a => !document.querySelector(a.hash))"
+        assert page.evaluate(f"{broken}.length") == 0
+        wide = "[...document.querySelectorAll('.wide')].map(e => getComputedStyle(e).overflowX)"
+        assert set(page.evaluate(wide)) == {"auto"}
+
+
+def test_text_is_readable_and_verdicts_differ_in_colour(running, table, results, tmp_path):
+    path = write_report([table], results, tmp_path)
+    with open_page(path, PHONE, running) as page:
+        sizes = "[...document.querySelectorAll('td, p, li, .badge')].map(e => parseFloat("
+        assert min(page.evaluate(sizes + "getComputedStyle(e).fontSize))")) >= 12
+        colours = page.evaluate(
+            "Object.fromEntries([...document.querySelectorAll('.badge')].map("
+            "e => [e.innerText, getComputedStyle(e).color]))"
+        )
+        assert len({colours[f"{s}"] for s in ("✓ better", "≈ within the spread", "✗ worse")}) == 3
+
+
+def test_markdown_says_the_same_and_has_its_pictures(table, figure, results, tmp_path):
+    write_report([table, figure], results, tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    pictures = re.findall(r"!\[[^\]]*\]\((figures/[\w.-]+)\)", text)
+    assert len(pictures) == len(figure.panels)
+    for picture in pictures:
+        assert (tmp_path / picture).read_text().lstrip().startswith("<?xml")
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert r"A \*choice\* with a\_name." in text
+    assert "A paper \\| with a bar" in text
+    assert "| 4.5 ± 0.1 (3)<br>\\[9.0\\]<br>✓ better |" in text
+    assert "2<sup>10</sup>" in text
+    rows = [line for line in text.splitlines() if line.startswith("| Good")]
+    unescaped = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
+    assert unescaped[0] == 5  # a name and three columns
+
+
+def test_a_report_is_the_same_twice(table, figure, results, tmp_path):
+    first = write_report([table, figure], results, tmp_path).read_bytes()
+    assert write_report([table, figure], results, tmp_path).read_bytes() == first
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"results.jsonl", "index.html", "README.md", "figures"}
+
+
+def test_a_quick_report_says_so(table, figure, results, tmp_path):
+    run = table.panels[0].run("Good", 1024, quick=True)
+    for seed, error in enumerate((1.0, 1.1)):
+        results.add(run | {"seed": seed}, values={"error": error})
+    found = cells(table.panels[0], results, quick=True)
+    assert found[0].word == "other settings"  # of 100 rows: neither better nor worse than printed
+    page = write_report([table, figure], results, tmp_path, quick=True).read_text()
+    assert "on a machine that is not known" in page
+    assert "This is a quick run" in page
+    assert "train_rows = 100" in page
+    assert "Left out of a quick run: Curves; Times; By data set." in page
+
+
+def test_a_report_without_results(table, tmp_path):
+    page = write_report([table], Results(tmp_path / "none"), tmp_path).read_text()
+    assert "Errors; A missing data set: not run yet." in page
+    assert "Errors: too large for &lt;this&gt; machine" in page
+
+
+def known(name, panel, values):
+    """A specification of one panel, and results of one seed."""
+    head = 'title = "T"\npaper = ""\nprotocol = ""\nchoices = []\n[[panels]]\nname = "a"\n'
+    head += 'title = "A"\nmeasure = "m"\nvalue = "v"\nunit = "u"\naxis = "size"\nx_label = "E"\n'
+    made = spec.parse(name, head + panel)
+
+    def results(folder):
+        found = Results(folder)
+        for (method, x), value in values.items():
+            measured = value if isinstance(value, dict) else {"v": value}
+            found.add(made.panels[0].run(method, x) | {"seed": 0}, values=measured)
+        return found
+
+    return made, results
+
+
+def test_headlines_of_the_craft_table(tmp_path):
+    """Of four columns one was not run; 2.96 rounds to the printed 3.0."""
+    made, results = known(
+        "craft-table-1",
+        'x = [1, 2, 3, 4]\ndigits = 1\nmethods = ["CRAFT v2", "CRAFT auto"]\n'
+        'printed = { "CM RFM" = [3.0, 3.0, 3.0, 3.0], "CM TS" = [1.0, 9.0, 9.0, 9.0],'
+        ' "Exact" = [nan, 1.0, 2.0, 2.0] }',
+        {
+            ("CRAFT v2", 1): 3.04,
+            ("CRAFT v2", 2): 3.06,
+            ("CRAFT v2", 3): 2.0,
+            ("CRAFT auto", 1): 0.5,
+            ("CRAFT auto", 3): 1.96,
+        },
+    )
+    found = results(tmp_path)
+    first, second = (
+        at_or_below(made, found, ours="CRAFT v2", printed=row) for row in ("CM RFM", "CM TS")
+    )
+    assert first.text == (
+        "CRAFT v2 is at or below the printed CM RFM in the mean in 2 of 3 cells (67%; the bar is "
+        "90%); 1 more is printed and not measured."
+    )
+    assert (first.word, second.word) == ("missed", "missed")
+    assert "CM TS in the mean in 2 of 3 cells" in second.text
+    best = below_every_row(made, found)
+    assert "in 1 of 3 columns (the best, chosen by test error, is CRAFT auto in 2" in best.text
+    assert best.text.endswith("; 1 more is printed and not measured.")
+    assert best.word == "missed"
+    empty = headlines([made], Results(tmp_path / "none"))
+    assert [one.word for one in empty] == ["not run"] * 7
+    assert all("not measured" in one.text for one in empty)
+    made.panels[0].quick_settings["rows"] = 10
+    made.panels[0].quick.append(1)
+    found.add(made.panels[0].run("CRAFT v2", 1, quick=True) | {"seed": 0}, values={"v": 1.0})
+    assert [one.word for one in headlines([made], found, quick=True)] == ["not run"] * 7
+
+
+def test_headlines_of_speed_ups(tmp_path):
+    """Ours is fast enough at 1 and 2, but at 2 not accurate enough."""
+    accuracy = (
+        '[[panels]]\nname = "b"\ntitle = "B"\nmeasure = "m"\nvalue = "accuracy"\nunit = "%"\n'
+        'axis = "size"\nx_label = "E"\nx = [1, 2]\nmethods = ["Ours"]\nlower_is_better = false\n'
+        'printed = { "RF" = [90.0, 90.0] }'
+    )
+    made, results = known(
+        "kk-table-1",
+        'x = [1, 2]\ndigits = 0\nmethods = ["Ours"]\nlower_is_better = false\n'
+        'relative_to = "Exact"\nprinted = { "RF" = [9.0, 20.0] }\n' + accuracy,
+        {
+            **{("Exact", x): {"v": 10.0, "accuracy": 92.0} for x in (1, 2)},
+            **{("RF", x): {"v": 1.0, "accuracy": 90.0} for x in (1, 2)},
+            ("Ours", 1): {"v": 0.1, "accuracy": 89.0},
+            ("Ours", 2): {"v": 0.25, "accuracy": 88.9},
+        },
+    )
+    found = results(tmp_path)
+    told = speed_up(made, found)
+    assert (
+        "at least the printed one in 1 of 2 cells; the largest is 10 (RF, 1), printed" in told.text
+    )
+    assert told.word == "missed"
+    own = own_speed_up(made, found)
+    assert "in 1 of 2 columns; the largest of ours is 100." in own.text
+    assert own.word == "missed"
+    made.panels[0].quick.extend([1, 2])
+    assert [one.word for one in headlines([made], found, quick=True)] == ["undecided"] * 2
+    assert len(headlines([made], Results(tmp_path / "none"))) == 2
