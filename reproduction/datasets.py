@@ -81,7 +81,7 @@ def load(name: str) -> Dataset:
 
     Examples
     --------
-    >>> from craftmaps import datasets
+    >>> from reproduction import datasets
     >>> digits = datasets.load("digits")
     >>> digits.X_train.shape, digits.X_train.dtype, digits.X_test
     ((1797, 64), dtype('float32'), None)

@@ -37,7 +37,7 @@ __all__ = [
     "load",
 ]
 
-_ROOMS = ("deploy", "diagnose", "kernels", "learn", "maps", "scale")
+_ROOMS = ("diagnose", "kernels", "learn", "maps", "models", "scale")
 
 
 def __getattr__(name: str) -> Any:

@@ -24,8 +24,8 @@ from craftmaps.maps import (
     ScaledMap,
     TensorSketch,
 )
+from craftmaps.models import load
 from craftmaps.models.onnx import export_onnx
-from craftmaps.storage.model_file import load
 
 __all__ = [
     "Cauchy",

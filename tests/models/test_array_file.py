@@ -196,7 +196,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
 _FULL_DISK = """
 import resource, signal, sys
 import numpy as np
-from craftmaps import array_file
+from craftmaps.storage import array_file
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 array_file.write(sys.argv[1], "model", {}, {"x": np.zeros(100_000)})

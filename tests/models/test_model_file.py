@@ -393,9 +393,12 @@ def test_checkpoints_are_no_models(tmp_path):
         craftmaps.load(tmp_path / "x")
 
 
-def test_the_table_of_classes_names_what_exists():
-    for name in packing._MODULES:
-        assert packing._known(name).__name__ == name
+def test_two_parts_of_one_name_are_refused():
+    class Fold:
+        pass
+
+    with pytest.raises(ValueError, match="another part of models is called 'Fold'"):
+        packing.storable(Fold)
 
 
 @pytest.mark.parametrize(

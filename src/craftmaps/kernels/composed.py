@@ -8,9 +8,11 @@ from sklearn.base import BaseEstimator, clone
 from craftmaps.kernels.dot_product import DotProductKernel
 from craftmaps.kernels.names import any_kernel, dot_product_kernel
 from craftmaps.kernels.pairs import Fill
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_rows_pair, same_parameters
 
 
+@storable
 class Composed(BaseEstimator):
     """f(K(x, y)): a dot-product kernel f of the values of another kernel K.
 

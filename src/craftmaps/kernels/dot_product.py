@@ -14,6 +14,7 @@ from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels.pairs import Fill, fill_blocks, of_products
 from craftmaps.kernels.taylor import taylor_coefficients
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_number, check_rows_pair, same_parameters
 
 
@@ -139,6 +140,7 @@ class DotProductKernel(BaseEstimator, ABC):
         """Raise ValueError for a parameter other than gamma that has no meaning."""
 
 
+@storable
 class Polynomial(DotProductKernel):
     """(gamma <x, y> + coef0)^degree; a_n = C(degree, n) gamma^n coef0^(degree - n).
 
@@ -174,6 +176,7 @@ class Polynomial(DotProductKernel):
         )
 
 
+@storable
 class Exponential(DotProductKernel):
     """exp(gamma <x, y>); a_n = gamma^n / n!. With gamma = 1/s^2 it is KK's exp(<x, y> / s^2).
 
@@ -194,6 +197,7 @@ class Exponential(DotProductKernel):
         return np.asarray(1 / factorial(degrees))
 
 
+@storable
 class VovkReal(DotProductKernel):
     """Vovk's real polynomial (1 - t^p) / (1 - t) of t = gamma <x, y>: a_n = gamma^n for n < p.
 
@@ -223,6 +227,7 @@ class VovkReal(DotProductKernel):
         return (degrees < self.p).astype(float)
 
 
+@storable
 class VovkInfinite(DotProductKernel):
     """Vovk's infinite polynomial 1 / (1 - gamma <x, y>), for |<x, y>| < 1 / gamma: a_n = gamma^n.
 
@@ -249,6 +254,7 @@ class VovkInfinite(DotProductKernel):
         return np.ones(len(degrees))
 
 
+@storable
 class DotProduct(DotProductKernel):
     """sum_n coefficients[n] (gamma <x, y>)^n, with coefficients of your own.
 

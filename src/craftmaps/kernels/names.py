@@ -10,6 +10,7 @@ from sklearn.base import clone
 from craftmaps.kernels.dot_product import DotProductKernel, Exponential, Polynomial
 from craftmaps.kernels.pairs import Fill
 from craftmaps.kernels.shift_invariant import Cauchy, Gaussian, Laplacian, ShiftInvariantKernel
+from craftmaps.storage.packing import storable
 
 _DOT_PRODUCT: dict[str, type[DotProductKernel]] = {"poly": Polynomial, "exp": Exponential}
 _SHIFT_INVARIANT: dict[str, type[ShiftInvariantKernel]] = {
@@ -93,6 +94,7 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
     return FunctionKernel(kernel, parameters)
 
 
+@storable
 class FunctionKernel:
     """A kernel of scikit-learn, by name, or a function of two matrices that returns Gram ones."""
 

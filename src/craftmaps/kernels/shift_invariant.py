@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from craftmaps.kernels import pairs
 from craftmaps.kernels.bandwidth import median_distance, variance
 from craftmaps.kernels.normal_lengths import normal_lengths
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_number, check_rows_pair, same_parameters
 
 _LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by less than 1 %
@@ -130,6 +131,7 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
         """Raise ValueError for a parameter other than gamma that has no meaning."""
 
 
+@storable
 class Gaussian(ShiftInvariantKernel):
     """exp(-gamma |x - y|^2); frequencies are normal, w ~ N(0, 2 gamma I).
 
@@ -181,6 +183,7 @@ class Gaussian(ShiftInvariantKernel):
         return pairs.gaussian(Y, float(self.gamma), dtype)
 
 
+@storable
 class Laplacian(ShiftInvariantKernel):
     """exp(-gamma |x - y|_1); frequencies have independent Cauchy entries of scale gamma.
 
@@ -218,6 +221,7 @@ class Laplacian(ShiftInvariantKernel):
         return pairs.laplacian(Y, float(self.gamma), dtype)
 
 
+@storable
 class Cauchy(ShiftInvariantKernel):
     """prod_i 1 / (1 + gamma^2 (x_i - y_i)^2); frequencies have Laplace entries of scale gamma.
 
@@ -250,6 +254,7 @@ class Cauchy(ShiftInvariantKernel):
         return pairs.cauchy(Y, float(self.gamma), dtype)
 
 
+@storable
 class Matern(ShiftInvariantKernel):
     """2^(1-nu) / Gamma(nu) s^nu K_nu(s) with s = sqrt(2 nu) gamma |x - y|.
 
@@ -318,6 +323,7 @@ class Matern(ShiftInvariantKernel):
         return np.asarray(np.minimum(1.0, 2 * np.exp(logarithm) * special.kve(self.nu, s)))
 
 
+@storable
 class ShiftInvariant(ShiftInvariantKernel):
     """A kernel of your own, E cos<w, gamma (x - y)>, given by a function that draws w.
 

@@ -12,9 +12,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
+from craftmaps.storage.packing import storable
+
 _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
 
 
+@storable
 class RowSample:
     """A uniform sample of at most `size` rows of a stream, whatever its blocks; samples merge.
 

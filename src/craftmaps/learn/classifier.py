@@ -29,9 +29,11 @@ from craftmaps.learn.one_pass import (
     stream_of,
 )
 from craftmaps.learn.progress import Progress
+from craftmaps.storage.packing import storable
 from craftmaps.validation import generator
 
 
+@storable
 class OnePassClassifier(ClassifierMixin, BaseEstimator):
     """A kernel classifier for any number of rows: exact ridge regression of codes on features.
 

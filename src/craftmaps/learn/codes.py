@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 
+from craftmaps.storage.packing import storable
+
 DISCRIMINANT = "discriminant"
 _DECODINGS = ("l2", "hamming", "loss", "pseudo-inverse")
 _TRIES = 1000
@@ -14,6 +16,7 @@ _RANDOM_BITS = 200  # as the papers use
 _NO_SHARE = 1e-12  # of a class in all rows: what rounding leaves of none
 
 
+@storable
 class OneVsRest:
     """One target per class: 1 on its rows, -1 on all others."""
 
@@ -31,6 +34,7 @@ class OneVsRest:
         return predicted
 
 
+@storable
 @dataclass(frozen=True)
 class Discriminant:
     """Linear discriminants among one-vs-rest predictions f: scores f A + b.
@@ -107,6 +111,7 @@ class Discriminant:
         return np.asarray(predicted @ matrix + offset)
 
 
+@storable
 class CodeMatrix:
     """Each class is a row of a code matrix M, each column of M a target (Dietterich and Bakiri).
 

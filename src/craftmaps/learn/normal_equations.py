@@ -10,6 +10,7 @@ from scipy.linalg import blas, lapack
 
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.loops.triangle import add_to_triangle
+from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_block
 
 _ROWS = 4096  # rows of a rank-k update when the caller gives more at once
@@ -18,6 +19,7 @@ _FAR = 0.5  # standard deviations from zero beyond which a mean is removed befor
 _ARRAYS = ("hessian", "gradient", "z_mean", "y_mean", "y_square")
 
 
+@storable
 class NormalEquations:
     """The sums of ridge regression: H = sum w (z - m)(z - m)^T, G = sum w (z - m)(y - v)^T.
 

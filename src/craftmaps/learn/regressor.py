@@ -22,8 +22,10 @@ from craftmaps.learn.one_pass import (
     stream_of,
 )
 from craftmaps.learn.progress import Progress
+from craftmaps.storage.packing import storable
 
 
+@storable
 class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Exact ridge regression on the features of a map: min |Y - Z W - c|^2 + alpha |W|^2.
 
@@ -245,5 +247,6 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
 
+@storable
 def _as_floats(y: np.ndarray) -> np.ndarray:
     return y

@@ -16,12 +16,14 @@ from craftmaps.learn.solvers.memory import MANY
 from craftmaps.learn.solvers.precision import loses_directions
 from craftmaps.learn.solvers.span import RowSpace
 from craftmaps.maps.base import FeatureMap
+from craftmaps.storage.packing import storable
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
 _PRECISE = 2048  # features up to which their products are taken in float64, which costs little
 
 
+@storable
 class FeatureStream:
     """What a learner keeps of the rows it has seen.
 

@@ -20,11 +20,13 @@ from craftmaps.maps.maclaurin import RandomMaclaurin
 from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
 _BLOCK_BYTES = 1 << 24  # inner features in flight
 
 
+@storable
 class CompositionalMap(FeatureMap):
     """Compositional features: <z(x), z(y)> estimates f(K(x, y)) = sum_n a_n K(x, y)^n.
 

@@ -17,6 +17,7 @@ from craftmaps.maps.planning.craft_plan import (
     plan_tensor_sketch,
 )
 from craftmaps.maps.tensor_sketch import TensorSketch
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_integer
 
 _DOWN = (*DRAW, "principal", "auto")
@@ -27,6 +28,7 @@ _FEW = 1024  # components up to which down="auto" learns one,
 _ERRS = 0.1  # if the expected error of a fold is beyond this
 
 
+@storable
 class CraftMap(FeatureMap):
     """Compact random features: up to D dimensions by a random feature map, then down to E.
 

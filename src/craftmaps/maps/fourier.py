@@ -8,11 +8,13 @@ from craftmaps.kernels import ShiftInvariantKernel, shift_invariant_kernel
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts import frequencies
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
 _SAMPLINGS = ("iid", "orthogonal", "structured", "qmc", "fastfood")
 
 
+@storable
 class FourierFeatures(FeatureMap):
     """Fourier features: z(x) = (cos<w_j, x>, sin<w_j, x>) / sqrt(m) estimates k(x - y).
 

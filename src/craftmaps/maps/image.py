@@ -6,9 +6,11 @@ import numpy as np
 
 from craftmaps.maps.parts.images import gradient_cells, gradients, image_shape
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.storage.packing import storable
 from craftmaps.validation import is_integer
 
 
+@storable
 class ImageMap(WrappedMap):
     """Features of gray images: z(g(x)), g the oriented gradients of the image x.
 

@@ -12,6 +12,7 @@ from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_leng
 from craftmaps.maps.parts.matrix_products import MatrixProducts
 from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_integer, is_number
 from reproduction.pooled_products import PooledProducts
 
@@ -19,6 +20,7 @@ _LAWS = ("optimized", "geometric", "proportional")
 _PROJECTIONS = ("hadamard", "rademacher", "gaussian", "pooled")
 
 
+@storable
 class RandomMaclaurin(FeatureMap):
     """Random Maclaurin features: <z(x), z(y)> estimates f(<x, y>) = sum_n a_n <x, y>^n.
 

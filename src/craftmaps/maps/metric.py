@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from craftmaps.kernels import Gaussian
 from craftmaps.kernels.learned import centred_targets
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.storage.packing import storable
 from craftmaps.validation import is_number
 
 _POWERS = (0.0, 0.125, 0.25)  # what "auto" chooses from
@@ -27,6 +28,7 @@ _WIDTHS = (2.0, 8.0, 32.0)  # times the gamma of the median distance, often too 
 _ALPHAS = 10.0 ** np.arange(-7, 2)  # relative to the mean of the diagonal
 
 
+@storable
 class MetricMap(WrappedMap):
     """Features of rows seen through a metric: z(R x / |R x|), R learnt from rows and targets.
 

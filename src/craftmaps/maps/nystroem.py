@@ -14,6 +14,7 @@ from craftmaps.kernels import Kernel, any_kernel
 from craftmaps.kernels.pairs import Fill
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts import landmarks as choose
+from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
@@ -27,6 +28,7 @@ def _not_whitened(feature_map: Any) -> bool:
     return not feature_map.whiten
 
 
+@storable
 class Nystroem(FeatureMap):
     """Nyström features: z(x) = K_LL^(-1/2) k(x, L), where L are landmark rows.
 

@@ -7,11 +7,13 @@ from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
 COLUMNS = ("none", "centre", "standard", "deviation", "range", "maximum")
 
 
+@storable
 class ScaledMap(WrappedMap):
     """Features of scaled rows: z((a * x + b) / |a * x + b|), a and b learnt from columns.
 

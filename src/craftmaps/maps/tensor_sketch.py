@@ -10,9 +10,11 @@ from craftmaps.kernels import Polynomial, dot_product_kernel
 from craftmaps.loops.sketch import sketch_dense, sketch_sparse
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts.hadamard_products import within
+from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 
 
+@storable
 class TensorSketch(FeatureMap):
     """TensorSketch: z(x) = IFFT(prod_k FFT(C_k x)) estimates (gamma <x, y> + coef0)^degree.
 

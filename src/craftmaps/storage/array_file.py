@@ -50,7 +50,7 @@ def write(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from craftmaps import array_file
+    >>> from craftmaps.storage import array_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "sums.craft")
     ...     array_file.write(path, "checkpoint", {"rows": 3}, {"total": np.arange(2.0)})

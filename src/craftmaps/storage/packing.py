@@ -1,54 +1,31 @@
 """Objects of the library as JSON and arrays, and back: what a model file holds.
 
-A file names classes of the table below and gives the contents of their instances. Nothing else can
-be named, so opening a file runs no code but that of these classes.
+A file names classes that are marked `@storable` where they are written, and gives the contents of
+their instances. Nothing else can be named, so opening a file runs no other code.
 """
 
 import math
-from importlib import import_module
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 
-# Where the classes are today; files know their names only. They are imported when a file has
-# them, because the maps and learners, which save themselves, stand above this module.
-_MODULES = {
-    name: f"craftmaps.{module}"
-    for module, names in {
-        "kernels.dot_product": "Polynomial Exponential VovkReal VovkInfinite DotProduct",
-        "kernels.shift_invariant": "Gaussian Laplacian Cauchy Matern ShiftInvariant",
-        "kernels.composed": "Composed",
-        "kernels.names": "FunctionKernel",
-        "maps.maclaurin": "RandomMaclaurin",
-        "maps.parts.hadamard_products": "HadamardProducts",
-        "maps.parts.matrix_products": "MatrixProducts",
-        "maps.parts.exact_terms": "ExactTerms",
-        "maps.tensor_sketch": "TensorSketch",
-        "maps.craft": "CraftMap",
-        "maps.parts.down": "Fold SubsampledHadamard SparseSigns Matrix",
-        "maps.fourier": "FourierFeatures",
-        "maps.parts.frequencies": "MatrixFrequencies StructuredFrequencies FastfoodFrequencies",
-        "maps.nystroem": "Nystroem",
-        "maps.compositional": "CompositionalMap",
-        "maps.scaled": "ScaledMap",
-        "maps.metric": "MetricMap",
-        "maps.image": "ImageMap",
-        "learn.classifier": "OnePassClassifier",
-        "learn.regressor": "OnePassRegressor _as_floats",
-        "learn.codes": "OneVsRest CodeMatrix Discriminant",
-        "learn.stream": "FeatureStream",
-        "learn.calibration": "RowSample",
-        "learn.normal_equations": "NormalEquations",
-        "learn.solvers.ridge": "Solution",
-    }.items()
-    for name in names.split()
-} | {"FrozenEstimator": "sklearn.frozen"}
+_storable: dict[str, Any] = {"FrozenEstimator": FrozenEstimator}
+Part = TypeVar("Part", bound=Any)
 _METHODS = ("encode",)
 _SMALLER = (np.int8, np.uint8, np.int16, np.uint16, np.float16, np.int32, np.uint32, np.float32)
 _SAMPLE = 256  # entries that show whether an array is worth trying to shrink
+
+
+def storable(part: Part) -> Part:
+    """Allow a class, or a function, in model files, under its own name."""
+    name = part.__name__
+    if _storable.setdefault(name, part) is not part:
+        raise ValueError(f"another part of models is called {name!r} already; rename this one.")
+    return part
 
 
 class Packer:
@@ -196,13 +173,13 @@ class Unpacker:
 
 def _known(name: Any) -> Any:
     """A class, or the function, that a file may name."""
-    if name not in _MODULES:
+    if name not in _storable:
         raise TypeError(f"no part of a model is called {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return _storable[name]
 
 
 def _is_known(part: Any) -> bool:
-    return part.__name__ in _MODULES and _known(part.__name__) is part
+    return _storable.get(part.__name__) is part
 
 
 def _number_type(name: Any) -> np.dtype:

@@ -15,6 +15,7 @@ from craftmaps.learn.solvers.factor import factor
 from craftmaps.learn.solvers.penalty import whitening
 from craftmaps.learn.solvers.precision import FLOOR
 from craftmaps.learn.solvers.tridiagonal import TridiagonalForm
+from craftmaps.storage.packing import storable
 
 _STEPS = 4  # alphas per decade when one is searched
 EQUAL = 1e-3  # relative difference of scores that does not count
@@ -22,6 +23,7 @@ _INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in errors of row
 _LARGE = 2048  # features from which a reduction to a band is faster than one to three diagonals
 
 
+@storable
 @dataclass
 class Solution:
     """Coefficients and how they were found.

@@ -13,6 +13,7 @@ from scipy.linalg import blas, eigh
 from craftmaps.loops.hadamard import hadamard_rows
 from craftmaps.loops.sketch import fold_rows, sketch_dense
 from craftmaps.maps.parts.hadamard_products import padded_length, within
+from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_block
 
 _CHUNK = 1 << 19  # numbers of a matrix that are converted and multiplied at a time
@@ -27,6 +28,7 @@ class Down(Protocol):
         """Write the down-projections of the rows of U into `out`; U may be overwritten."""
 
 
+@storable
 @dataclass(frozen=True)
 class Fold:
     """z[l] = sum_b s[bE + l] u[bE + l]: a count sketch whose buckets are equally full.
@@ -52,6 +54,7 @@ class Fold:
         )
 
 
+@storable
 @dataclass(frozen=True)
 class SubsampledHadamard:
     """E rows of H S u / sqrt(E), drawn without replacement; S are signs, H is padded."""
@@ -77,6 +80,7 @@ class SubsampledHadamard:
         for_each_block(task, *_cost(U))
 
 
+@storable
 @dataclass(frozen=True)
 class SparseSigns:
     """A stack of count sketches that share the output: u_j goes to one bucket of each."""
@@ -106,6 +110,7 @@ class SparseSigns:
         for_each_block(task, *_cost(U))
 
 
+@storable
 @dataclass(frozen=True)
 class Matrix:
     """z = G u with an explicit matrix, stored D x E in as few bytes as its entries need."""

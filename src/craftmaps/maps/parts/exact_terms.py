@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from craftmaps.loops.monomials import monomial_rows
+from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 
 
+@storable
 @dataclass(frozen=True)
 class ExactTerms:
     """`n_constant` columns that share the weight a_0, `n_linear` columns sqrt(a_1) x, monomials.

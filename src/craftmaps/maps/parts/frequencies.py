@@ -13,6 +13,7 @@ from craftmaps.kernels.normal_lengths import normal_lengths
 from craftmaps.loops import hadamard
 from craftmaps.maps.parts.hadamard_products import padded_length, within
 from craftmaps.maps.parts.sign_sets import n_sign_sets, sign_sets
+from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 
 _ROWS = 1024
@@ -21,6 +22,7 @@ _SOBOL_BITS = 30
 _HALTON_MOST = 1000  # dimensions; the tables of SciPy's generator grow with their square
 
 
+@storable
 @dataclass(frozen=True)
 class MatrixFrequencies:
     """Frequencies as the rows of a matrix."""
@@ -46,6 +48,7 @@ class MatrixFrequencies:
             for_each_block(task, len(filled), out.itemsize * out.shape[1])
 
 
+@storable
 @dataclass(frozen=True)
 class StructuredFrequencies:
     """Frequencies as rows of H S_b H P D_1 H D_0, which are not formed.
@@ -88,6 +91,7 @@ class StructuredFrequencies:
         _project_blocks(X, out, loop, finish)
 
 
+@storable
 @dataclass(frozen=True)
 class FastfoodFrequencies:
     """Frequencies as the first `used` rows of every H G_b P H B, which are not formed.

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from craftmaps.loops import hadamard
+from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 
 _SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
@@ -51,6 +52,7 @@ class PlainProducts:
     imaginary: np.ndarray | None = None
 
 
+@storable
 @dataclass(frozen=True)
 class HadamardProducts:
     """Drawn rotations and blocks of features, ready to be applied.

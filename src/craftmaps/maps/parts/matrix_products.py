@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from craftmaps.storage.packing import storable
+
 _CHUNK = 1 << 18  # numbers of a matrix that are converted and multiplied at a time
 _ROWS = 256
 
 
+@storable
 @dataclass(frozen=True)
 class MatrixProducts:
     """For each degree n an array (parts, n, D_n, d) of weights; parts are real and imaginary."""
