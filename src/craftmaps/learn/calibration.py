@@ -12,6 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
+from craftmaps.learn.map_rows import place_priority
+
 from craftmaps.storage.packing import storable
 
 _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
@@ -38,7 +40,7 @@ class RowSample:
         """Consider rows whose places in the stream are `index`."""
         if not self.size:
             return
-        priority = _scramble(index)
+        priority = place_priority(index)
         best = np.argsort(priority, kind="stable")[: self.size]
         if len(self._priority) == self.size:
             best = best[priority[best] < self._priority[-1]]
@@ -98,11 +100,3 @@ def log_loss(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> flo
     doubt = 1 / (total + 2)
     right = logs[np.arange(len(labels)), labels]
     return -float(weights @ ((1 - doubt) * right + doubt * logs.mean(axis=1))) / total
-
-
-def _scramble(index: np.ndarray) -> np.ndarray:
-    """Well mixed 64-bit numbers from consecutive ones (the finaliser of splitmix64)."""
-    x = index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
