@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
 from craftmaps.learn.map_rows import place_priority
-
 from craftmaps.storage.packing import storable
 
 _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
