@@ -17,7 +17,7 @@ class Kernel(BaseEstimator, ABC):
     """
 
     short_name: ClassVar[str | None] = None  # a string that means this kernel with its defaults
-    threads: Any = True  # whether blocks of rows may be filled side by side
+    threads = True  # whether blocks of rows may be filled side by side
 
     @abstractmethod
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:

@@ -66,7 +66,7 @@ class Composed(Kernel):
         self.inner.check_resolved()
 
     @property
-    def threads(self) -> bool:
+    def threads(self) -> bool:  # type: ignore[override]
         """Whether blocks of rows may be filled side by side."""
         return bool(any_kernel(self.inner).threads)
 

@@ -29,6 +29,8 @@ from craftmaps.learn.one_pass import (
     stream_of,
 )
 from craftmaps.learn.progress import Progress
+from craftmaps.learn.stored import check_classifier
+from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage.packing import storable
 from craftmaps.validation import generator
 
@@ -120,6 +122,13 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
     >>> stream.score(X[1000:], y[1000:]) > 0.94
     True
     """
+
+    feature_map_: Any
+    classes_: np.ndarray
+    _code: OneVsRest | CodeMatrix
+    _stream: FeatureStream
+    _probe: Any = None  # a row of the data, if the sums of rows are kept
+    _probe_features: Any = None
 
     def __init__(
         self,
@@ -334,7 +343,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             )
         rng = generator(self.random_state)
         code = code_for(self.codes, len(classes), self.n_bits, self.decoding, rng)
-        self._code: OneVsRest | CodeMatrix = code
+        self._code = code
         self.classes_ = classes
         self._number(y)  # complains before the map is fitted
         n_rows = len(y) if whole else None
@@ -342,7 +351,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
             self,
             X,
             y,
-            code.encode,
+            code,
             n_targets=code.n_bits,
             n_rows=n_rows,
             sample_rows=SAMPLE_ROWS,
@@ -363,9 +372,10 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
                 f"matrix is drawn for {len(self.classes_)} classes; announce all of them at first, "
                 f"or use codes='one-vs-rest'."
             )
+        self._stream.check_open()  # before anything is changed
         both = np.union1d(self.classes_, new)
         self._code = OneVsRest(len(both))
-        self._stream.encode = self._code.encode
+        self._stream.encode = self._code
         self._stream.relabel(np.searchsorted(both, self.classes_), np.searchsorted(both, new))
         self.classes_ = both
 
@@ -411,6 +421,9 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):
         else:
             by_class = compute_sample_weight(self.class_weight, y)
         return np.asarray(by_class if weights is None else weights * by_class)
+
+    def _check_stored(self) -> None:
+        check_classifier(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream")

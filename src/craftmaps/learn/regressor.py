@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
+from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.one_pass import (
     FLOATS,
     SAMPLE_ROWS,
@@ -22,6 +23,8 @@ from craftmaps.learn.one_pass import (
     stream_of,
 )
 from craftmaps.learn.progress import Progress
+from craftmaps.learn.stored import check_regressor
+from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage.packing import storable
 
 
@@ -96,6 +99,13 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> round(model.score(X[1000:], y[1000:]), 2)
     0.99
     """
+
+    feature_map_: Any
+    _stream: FeatureStream
+    _probe: Any = None  # a row of the data, if the sums of rows are kept
+    _probe_features: Any = None
+    _one_target: bool
+    _n_targets: int
 
     def __init__(
         self,
@@ -227,7 +237,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 self,
                 X,
                 y,
-                _as_floats,
+                Unchanged(),
                 n_targets=targets.shape[1],
                 n_rows=n_rows,
                 sample_rows=SAMPLE_ROWS if isinstance(self.alpha, str) else 0,
@@ -238,6 +248,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._stream.add(X, targets.astype(np.float64), weights, progress)
         return self
 
+    def _check_stored(self) -> None:
+        check_regressor(self)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream")
 
@@ -245,8 +258,3 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-@storable
-def _as_floats(y: np.ndarray) -> np.ndarray:
-    return y

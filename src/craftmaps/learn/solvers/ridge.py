@@ -15,6 +15,7 @@ from craftmaps.learn.solvers.factor import factor
 from craftmaps.learn.solvers.penalty import whitening
 from craftmaps.learn.solvers.precision import FLOOR
 from craftmaps.learn.solvers.tridiagonal import TridiagonalForm
+from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 
 _STEPS = 4  # alphas per decade when one is searched
@@ -48,6 +49,14 @@ class Solution:
     left_out: bool = False
     discriminant: Discriminant | None = None
     mean_leverage: float | None = None
+
+    def _check_stored(self) -> None:
+        expect_array("intercept", self.intercept, "f", (None,))
+        expect_array("coef", self.coef, "f", (None, len(self.intercept)))
+        for name, number in (("alpha", self.alpha), ("jitter", self.jitter)):
+            expect_array(name, np.asarray(number), "fiu", np.shape(number)[:1])
+        if self.discriminant is not None:
+            expect_array("offset", self.discriminant.offset, "f", (len(self.intercept),))
 
 
 @dataclass
