@@ -6,6 +6,7 @@ scikit-learn.
 """
 
 # ruff: noqa: F403 (star imports show the names to type checkers, which cannot follow __getattr__)
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -40,5 +41,5 @@ def __dir__() -> list[str]:
     return [*globals(), *__getattr__("__all__"), *_MODULES]
 
 
-def _public_rooms() -> list[Any]:
-    return [import_module(f"craftmaps.{room}") for room in _ROOMS_OF_PUBLIC_NAMES]
+def _public_rooms() -> Iterator[Any]:
+    return (import_module(f"craftmaps.{room}") for room in _ROOMS_OF_PUBLIC_NAMES)
