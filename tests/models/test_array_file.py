@@ -141,10 +141,10 @@ def test_another_kind_is_refused(path):
 
 
 def test_a_newer_format_is_refused(path, monkeypatch):
-    monkeypatch.setattr(array_file, "FORMAT_VERSION", 2)
+    monkeypatch.setattr(array_file, "FORMAT_VERSION", 3)
     array_file.write(path, "model", HEADER, ARRAYS)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=r"format 2 of craftmaps .* knows format 1; upgrade it"):
+    with pytest.raises(ValueError, match=r"format 3 of craftmaps .* knows format 2; upgrade it"):
         array_file.read(path, "model")
 
 

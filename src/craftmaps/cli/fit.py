@@ -77,7 +77,7 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
         )
     if not Path(output).resolve().parent.is_dir():
         raise click.UsageError(f"there is no folder {Path(output).parent} to write to.")
-    from craftmaps.storage.array_file import check_place
+    from craftmaps.storage.atomic import check_place
 
     check_place(output)
 

@@ -47,7 +47,10 @@ class Learner(BaseEstimator):
     feature_map: Any
     block_rows: int
     map_rows: int | None
+    feature_map_: Any
     _stream: FeatureStream
+    _probe: Any = None  # a row of the data, if the sums of rows are kept
+    _probe_features: Any = None
 
     @abstractmethod
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]: ...

@@ -97,9 +97,10 @@ class ClassLearner(ClassifierMixin, Learner):
                 f"matrix is drawn for {len(self.classes_)} classes; announce all of them at first, "
                 f"or use codes='one-vs-rest'."
             )
+        self._stream.check_open()  # before anything is changed
         both = np.union1d(self.classes_, new)
         self._code = OneVsRest(len(both))
-        self._stream.encode = self._code.encode
+        self._stream.encode = self._code
         self._stream.relabel(np.searchsorted(both, self.classes_), np.searchsorted(both, new))
         self.classes_ = both
 
@@ -117,7 +118,7 @@ class ClassLearner(ClassifierMixin, Learner):
 
     @property
     def _encode(self) -> Encode:
-        return self._code.encode
+        return self._code
 
     @property
     def _n_columns(self) -> int:

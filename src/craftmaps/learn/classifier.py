@@ -13,6 +13,7 @@ from craftmaps.learn.codes import DISCRIMINANT
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import CHECKPOINT_SECONDS, Loss, OnePass, renamed_every
 from craftmaps.learn.progress import Progress
+from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable
 
 
@@ -249,3 +250,6 @@ class OnePassClassifier(ClassLearner, OnePass):
             other._announce(self.classes_)
             self._announce(other.classes_)
         super()._merge(other)
+
+    def _check_stored(self) -> None:
+        check_classifier(self)

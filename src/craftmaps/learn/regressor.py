@@ -7,8 +7,10 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.base import FLOATS
+from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import SAMPLE_ROWS, OnePass
+from craftmaps.learn.stored import check_regressor
 from craftmaps.learn.stream import Encode
 from craftmaps.storage.packing import storable
 
@@ -94,6 +96,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
     0.99
     """
 
+    _one_target: bool
+    _n_targets: int
+
     def __init__(
         self,
         feature_map: Any = None,
@@ -154,7 +159,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
 
     @property
     def _encode(self) -> Encode:
-        return _as_floats
+        return Unchanged()
 
     @property
     def _n_columns(self) -> int:
@@ -170,7 +175,5 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
                 f"their sums do not add; give both the same targets."
             )
 
-
-@storable
-def _as_floats(y: np.ndarray) -> np.ndarray:
-    return y
+    def _check_stored(self) -> None:
+        check_regressor(self)

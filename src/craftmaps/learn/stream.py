@@ -5,7 +5,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,7 @@ from craftmaps.learn.solvers.precision import loses_directions
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.solvers.span import RowSpace
 from craftmaps.maps.base import FeatureMap
+from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
 Encode = Callable[[np.ndarray], np.ndarray]
@@ -58,6 +59,27 @@ class FeatureStream:
         Held while solving, because solving moves rows from the buffer into the sums.
     """
 
+    _stored: ClassVar = {
+        "feature_map": Any,
+        "n_features": int,
+        "encode": Any,
+        "n_rows": int,
+        "first_row": int,
+        "folds": list[NormalEquations],
+        "sample": RowSample,
+        "solution": Solution | None,
+        "temperature": float | None,
+        "_calibrates": bool,
+        "_doubles": bool | None,
+        "_Z": np.ndarray,
+        "_y": np.ndarray,
+        "_weights": np.ndarray,
+        "_index": np.ndarray,
+        "_filled": int,
+        "_closed": bool,
+        "_capacity": int,
+    }
+    first_row = 0  # of files that do not say, as the next
     _calibrates = True  # of files that do not say
     _doubles: bool | None = None  # whether products are taken in float64; None before the first
 
@@ -213,6 +235,7 @@ class FeatureStream:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
         capacity = state.pop("_capacity")
         self.__dict__.update(state)
         self.lock = RLock()
@@ -225,6 +248,21 @@ class FeatureStream:
             setattr(self, name, whole)
         for fold in self.folds[1:]:
             fold.share_work(self.folds[0])
+
+    def _check_stored(self) -> None:
+        n, width = self._filled, self.n_features
+        counts = (width - 1, n, len(self._Z) - n, self.n_rows, self.first_row, len(self.folds) - 1)
+        expect(min(counts) >= 0, "a number of features, and rows that fit the buffer")
+        expect_array("Z", self._Z, "f", (None, width))
+        expect_array("weights", self._weights, "f", (len(self._Z),))
+        expect_array("index", self._index, "i", (len(self._Z),))
+        expect(self._y.dtype.kind in "iuf" and self._y.ndim <= 2, "targets of numbers")
+        expect(len(self._y) == len(self._Z) or not n, "a target for each row")
+        expect_array("Z of the sample", self.sample.Z, "f", (None, width))
+        for fold in self.folds:
+            expect(fold.n_features in (0, width), "sums of as many features")
+        if self.solution is not None:
+            expect_array("coef", self.solution.coef, "f", (width, None))
 
     def check_open(self) -> None:
         """Raise ValueError if the sums were left behind."""

@@ -24,6 +24,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     n_components: int
     random_state: Any
+    _n_features_out: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the map for rows like those of X.
@@ -102,6 +103,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self, "_n_features_out")
         model_file.save(self, path)
+
+    def _check_stored(self) -> None:
+        """Raise ValueError unless what came from a file fits together."""
+        if self._n_features_out < 1 or not self.is_sound():
+            raise ValueError(f"the arrays of {type(self).__name__} do not fit together")
 
     def is_sound(self) -> bool:
         """Whether all that was drawn stays within its arrays, as compiled loops take for granted.

@@ -8,7 +8,8 @@ from sklearn.base import clone
 
 from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_or_fitted_kernel
 from craftmaps.maps.base import FeatureMap
-from craftmaps.maps.parts.down import DRAW, Down, Fold, Matrix, SparseSigns
+from craftmaps.maps.parts.down import DRAW, Fold, Matrix, SparseSigns, SubsampledHadamard
+from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import HadamardProducts
 from craftmaps.maps.planning.craft_plan import (
     CraftPlan,
@@ -109,6 +110,18 @@ class CraftMap(FeatureMap):
     True
     """
 
+    kernel_: Any
+    n_up_: int
+    n_exact_: int
+    exact_degree_: int | None = None
+    expected_error_: float
+    n_per_degree_: np.ndarray | None = None  # of up="maclaurin"
+    up_: Any = None  # another up-projection, fitted
+    down_: Fold | SubsampledHadamard | SparseSigns | Matrix | None
+    _exact: ExactTerms
+    _inside: float
+    _products: HadamardProducts | None
+
     def __init__(
         self,
         kernel: DotProductKernel | str = "poly",
@@ -144,7 +157,7 @@ class CraftMap(FeatureMap):
         n_out = self.n_components - self.n_exact_
         n_in = self.n_up_ - self.n_exact_
         self._products = None
-        self.down_: Down | None = None
+        self.down_ = None
         if self.up == "maclaurin":
             shares, inside = (plan.counts, plan.weights), int(plan.inside > 0)
             is_exact = not plan.counts.any() and not inside  # there is nothing to project down
@@ -191,7 +204,7 @@ class CraftMap(FeatureMap):
                     f"up makes {width} features, fewer than n_components={self.n_components}: a "
                     f"down-projection needs at least as many."
                 )
-            self.kernel_ = getattr(self.up_, "kernel_", None)  # type: ignore[assignment]
+            self.kernel_ = getattr(self.up_, "kernel_", None)
             return given_plan(width)
         self.kernel_.check_rows(X)
         if self.up == "maclaurin":

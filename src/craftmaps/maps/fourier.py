@@ -84,6 +84,10 @@ class FourierFeatures(FeatureMap):
     True
     """
 
+    kernel_: ShiftInvariantKernel
+    _frequencies: frequencies.Frequencies
+    _phase: float
+
     def __init__(
         self,
         kernel: ShiftInvariantKernel | str = "rbf",
@@ -104,7 +108,6 @@ class FourierFeatures(FeatureMap):
         check_choice("sequence", self.sequence, ("sobol", "halton"))
         self.kernel_ = shift_invariant_kernel(self.kernel).resolved(X)
         n, d = -(-self.n_components // 2), X.shape[1]
-        self._frequencies: frequencies.Frequencies
         if self.sampling == "iid":
             self._frequencies = frequencies.iid(self.kernel_, n, d, rng)
         elif self.sampling == "orthogonal":

@@ -100,6 +100,16 @@ class RandomMaclaurin(FeatureMap):
     True
     """
 
+    kernel_: DotProductKernel
+    counts_: np.ndarray
+    weights_: np.ndarray
+    degrees_: np.ndarray
+    n_per_degree_: np.ndarray
+    max_degree_: int
+    tail_: float
+    _exact: ExactTerms
+    _products: HadamardProducts | PooledProducts | MatrixProducts
+
     def __init__(
         self,
         kernel: DotProductKernel | str = "poly",
@@ -155,7 +165,6 @@ class RandomMaclaurin(FeatureMap):
         self.degrees_ = np.pad(drawn, (0, self.n_components - len(drawn)))
         self.n_per_degree_ = np.bincount(self.degrees_, minlength=len(counts))
         args = (counts, weights, self._exact.n_columns, X.shape[1], self.complex_to_real, rng)
-        self._products: HadamardProducts | PooledProducts | MatrixProducts
         if self.projection == "hadamard":
             self._products = HadamardProducts.draw(*args)
         elif self.projection == "pooled":

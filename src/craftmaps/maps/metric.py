@@ -82,6 +82,9 @@ class MetricMap(WrappedMap):
     True
     """
 
+    power_: float
+    root_: np.ndarray | None
+
     def __init__(
         self, feature_map: Any, *, power: float | str = "auto", unit_norm: bool = True
     ) -> None:
@@ -105,7 +108,7 @@ class MetricMap(WrappedMap):
             y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
             check_consistent_length(X, y)
         self.power_ = 0.0
-        self.root_: np.ndarray | None = None
+        self.root_ = None
         if powers != (0.0,) and X.shape[0] >= _LEAST_ROWS:
             self._choose(powers, X, y, rng)
         self._fit_inside(X, y)

@@ -103,7 +103,14 @@ class Nystroem(FeatureMap):
     True
     """
 
-    _triangular = False  # the whitening, of files that do not say
+    _triangular: bool = False  # the whitening, of files that do not say
+
+    kernel_: Kernel | str
+    landmarks_: Any
+    rank_: int
+    _gram: Any = None  # if the features are not whitened
+    _values: Any = None  # if they are
+    _whitening: Any = None
 
     def __init__(
         self,
@@ -136,7 +143,6 @@ class Nystroem(FeatureMap):
 
     def _draw(self, X: Any, rng: np.random.Generator) -> None:
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        self.kernel_: Kernel | str
         if precomputed:
             self.kernel_ = "precomputed"
             X = _square(X)

@@ -50,6 +50,9 @@ class ScaledMap(WrappedMap):
     True
     """
 
+    factor_: np.ndarray | None
+    offset_: np.ndarray | None
+
     def __init__(self, feature_map: Any, *, columns: str = "none", unit_norm: bool = True) -> None:
         self.feature_map = feature_map
         self.columns = columns

@@ -19,6 +19,7 @@ class WrappedMap(FeatureMap):
     """
 
     feature_map: Any
+    feature_map_: FeatureMap
 
     @property
     def n_components(self) -> int:  # type: ignore[override]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from craftmaps.learn.codes import Discriminant
+from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 
 _INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in leave-one-out errors
@@ -47,6 +48,14 @@ class Solution:
     left_out: bool = False
     discriminant: Discriminant | None = None
     mean_leverage: float | None = None
+
+    def _check_stored(self) -> None:
+        expect_array("intercept", self.intercept, "f", (None,))
+        expect_array("coef", self.coef, "f", (None, len(self.intercept)))
+        for name, number in (("alpha", self.alpha), ("jitter", self.jitter)):
+            expect_array(name, np.asarray(number), "fiu", np.shape(number)[:1])
+        if self.discriminant is not None:
+            expect_array("offset", self.discriminant.offset, "f", (len(self.intercept),))
 
 
 @dataclass

@@ -9,7 +9,7 @@ from scipy.stats import qmc
 from sklearn.utils.extmath import safe_sparse_dot
 
 from craftmaps.kernels import ShiftInvariantKernel
-from craftmaps.kernels.normal_lengths import normal_lengths
+from craftmaps.kernels.shift_invariant import normal_lengths
 from craftmaps.loops import hadamard
 from craftmaps.maps.parts.hadamard_products import padded_length, within
 from craftmaps.maps.parts.sign_sets import n_sign_sets, sign_sets

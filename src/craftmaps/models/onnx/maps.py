@@ -21,7 +21,6 @@ from craftmaps.maps import (
 )
 from craftmaps.models.onnx import projections
 from craftmaps.models.onnx.graph import Graph
-from craftmaps.models.onnx.kernels import gram
 
 
 def features(g: Graph, x: str, feature_map: Any) -> str:
@@ -113,7 +112,7 @@ def _nystroem(g: Graph, x: str, fitted: Nystroem) -> str:
     else:
         rows: Any = fitted.landmarks_
         rows = (rows.toarray() if sparse.issparse(rows) else rows).astype(np.float64)
-        columns = gram(g, g.cast(x, TensorProto.DOUBLE), fitted.kernel_, rows)
+        columns = fitted.kernel_.onnx(g, g.cast(x, TensorProto.DOUBLE), rows)
     if fitted.whiten:
         whitening = np.zeros((len(fitted._whitening), fitted._n_features_out))
         whitening[:, : fitted.rank_] = fitted._whitening
