@@ -5,14 +5,11 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_digits
 
-from craftmaps import OnePassClassifier, OnePassRegressor, ScaledMap, TensorSketch, load
-from craftmaps.cli.choice import PREPARATIONS
+from craftmaps import OnePassClassifier, OnePassRegressor, load
 from craftmaps.cli.main import craftmaps
 from craftmaps.cli.rows import open_rows, survey
-from craftmaps.diagnose.recommend import candidates
 from craftmaps.scale import blocks
 
 
@@ -67,20 +64,6 @@ def test_the_task_is_guessed_unless_it_is_given(y, classify, found, tmp_path):
     np.savez(tmp_path / "rows.npz", X=np.ones((len(y), 2)), y=y)
     classes = survey(open_rows([tmp_path / "rows.npz"], "y"), 10, classify).classes
     assert (None if classes is None else len(classes)) == found
-
-
-def test_every_preparation_of_an_advice_is_known():
-    """And ScaledMap does to rows what the pipeline of that name does."""
-    rng = np.random.default_rng(0)
-    dense = rng.normal(3, [1, 10, 100], size=(50, 3))
-    for X in (dense, sparse.csr_matrix(dense * (rng.random((50, 3)) < 0.5))):
-        for name, pipeline in candidates.preparations(X).items():
-            columns, unit_norm = PREPARATIONS[name]
-            sketch = TensorSketch(n_components=16, random_state=0)
-            scaled = ScaledMap(sketch, columns=columns, unit_norm=unit_norm).fit(X)
-            prepared = pipeline.fit_transform(X)
-            expected = sketch.fit(prepared).transform(prepared)
-            np.testing.assert_allclose(scaled.transform(X), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_sparse_rows_are_learnt_and_predicted(tmp_path):

@@ -24,6 +24,7 @@ from craftmaps.cli.rows import Survey
 from craftmaps.diagnose.recommend import candidates
 from craftmaps.diagnose.recommend.advice import Advice
 from craftmaps.diagnose.recommend.budget import Budget
+from craftmaps.diagnose.recommend.preparation import image_cells
 from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.kernels import DotProductKernel
 from craftmaps.maps.parts.images import image_shape
@@ -43,17 +44,6 @@ _MAPS: dict[str, Any] = {
     "fourier": FourierFeatures,
     "nystroem": Nystroem,
 }
-PREPARATIONS = {  # of an advice, as ScaledMap knows them: columns, unit_norm
-    "unit norm": ("none", True),
-    "columns to [0, 1]": ("range", False),
-    "columns to [0, 1], unit norm": ("range", True),
-    "centred, unit norm": ("centre", True),
-    "standardised": ("standard", False),
-    "standardised, unit norm": ("standard", True),
-    "columns to [-1, 1]": ("maximum", False),
-    "columns to [-1, 1], unit norm": ("maximum", True),
-    "unit variance": ("deviation", False),
-}
 
 
 def kernel_of(name: str | None, **options: Any) -> Any:
@@ -71,8 +61,7 @@ def kernel_of(name: str | None, **options: Any) -> Any:
 def named_map(kernel: Any, name: str | None, n_components: int, seen: Survey, seed: int = 0) -> Any:
     """The map of a name, or the best data-independent one for a kernel."""
     if name is None:
-        columns = seen.X.shape[1]
-        return candidates.maps(kernel, n_components, seen.n_rows, columns, seed)[-1]
+        return candidates.independent_map(kernel, n_components, seen.X.shape[1], seed)
     few = min(n_components, len(seen.y)) if name == "nystroem" else n_components
     return _MAPS[name](kernel, few, random_state=seed)
 
@@ -97,7 +86,7 @@ def scaled(
 
 def of_images(feature_map: Any, X: Any, *, metric: bool = False) -> ImageMap:
     """The map of oriented gradients of square images, perhaps seen through a metric."""
-    cells = candidates.cells_of(image_shape(X))
+    cells = image_cells(image_shape(X))
     return ImageMap(MetricMap(feature_map) if metric else feature_map, cells=cells)
 
 
@@ -111,12 +100,8 @@ def searched(
         budget = f"{limit.amount * share:.6f}s"  # that the sample may take
     task = "regression" if seen.classes is None else "classification"
     advice = recommend(seen.X, seen.y, budget, task=task, images=images, random_state=seed)
-    learner = advice.estimator[-1]
-    alpha = learner.alpha if share == 1 else "gcv"
-    if advice.best.preparation == candidates.GRADIENTS:
-        return learner.feature_map, alpha, advice
-    columns, unit_norm = PREPARATIONS[advice.best.preparation]
-    return ScaledMap(learner.feature_map, columns=columns, unit_norm=unit_norm), alpha, advice
+    alpha = advice.learner.alpha if share == 1 else "gcv"
+    return advice.feature_map, alpha, advice
 
 
 def _number_or_name(text: str) -> Any:

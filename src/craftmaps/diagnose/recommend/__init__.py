@@ -1,0 +1,1 @@
+"""The search behind `craftmaps.diagnose.recommend`."""

@@ -8,10 +8,11 @@ from craftmaps.diagnose.recommend.trial import Trial
 from craftmaps.learn.solvers.memory import available_bytes, equations_bytes
 from craftmaps.validation import is_integer
 
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_BYTES = {"kb": 1e3, "mb": 1e6, "gb": 1e9}
+_SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES_OF = {"kb": 1e3, "mb": 1e6, "gb": 1e9}
 _SIZES = [size * 2**k for k in range(4, 15) for size in (2, 3)]  # 32, 48, 64, 96, ...
-_BLOCK_ROWS = 4096  # of features, which a learner holds at a time
+_MAX_SEARCH_SIZE = 512
+_BLOCK_ROWS = 4096  # rows whose features a learner holds at a time
 
 
 @dataclass(frozen=True)
@@ -24,36 +25,39 @@ class Budget:
 
     @classmethod
     def parse(cls, budget: Any) -> "Budget":
-        """From an integer, "60s", "200MB" or "1ms/row"."""
+        """Read a budget such as 1024, "60s", "200MB" or "1ms/row"."""
         if is_integer(budget) and budget >= 1:
             return cls("components", int(budget), f"{budget} components")
         match = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]+)\s*(/\s*row)?\s*", str(budget))
         if match and re.fullmatch(r"\d+\.?\d*|\.\d+", match[1]) and float(match[1]) > 0:
             amount, unit = float(match[1]), match[2].lower()
-            if unit in _SECONDS:
+            if unit in _SECONDS_OF:
                 kind = "predicting" if match[3] else "training"
-                return cls(kind, amount * _SECONDS[unit], str(budget))
-            if unit in _BYTES and not match[3]:
-                return cls("memory", amount * _BYTES[unit], str(budget))
+                return cls(kind, amount * _SECONDS_OF[unit], str(budget))
+            if unit in _BYTES_OF and not match[3]:
+                return cls("memory", amount * _BYTES_OF[unit], str(budget))
         raise ValueError(
             f"budget must be a number of components (1024), a training time ('60s', '5min'), a "
             f"memory ('200MB') or a prediction time ('1ms/row'), got {budget!r}."
         )
 
     def search_size(self, n_rows: int, n_targets: int) -> int:
-        """The size at which candidates are compared."""
+        """The number of components at which candidates are compared."""
         if self.kind == "components":
             return int(self.amount)
-        size = min(512, self.components(None, n_rows, n_targets))
+        size = min(_MAX_SEARCH_SIZE, self.components(None, n_rows, n_targets))
         return size or self._refuse(n_rows)
 
     def best(self, trials: list[Trial], n_rows: int, n_targets: int) -> Trial:
-        """The trial of least score among those whose map this budget pays for at all."""
+        """The trial with the least score among those whose map this budget pays for at all."""
         paid = [trial for trial in trials if self.components(trial, n_rows, n_targets)]
         return min(paid, key=lambda trial: trial.score) if paid else self._refuse(n_rows)
 
     def components(self, trial: Trial | None, n_rows: int, n_targets: int) -> int:
-        """The largest size that this budget pays for, of the map of a trial or any; 0 if none."""
+        """The largest size that this budget pays for, or 0 if it pays for none.
+
+        The times are those of the map of the trial; without a trial only memory counts.
+        """
         if self.kind == "components":
             return int(self.amount)
         memory = available_bytes() or float("inf")
@@ -73,10 +77,10 @@ class Budget:
     def _refuse(self, n_rows: int) -> NoReturn:
         raise ValueError(
             f"a budget of {self.text} does not pay for the smallest model that is worth "
-            f"trying, of {_SIZES[0]} components on {n_rows} rows; allow more."
+            f"trying, with {_SIZES[0]} components on {n_rows} rows; allow more."
         )
 
 
 def training_bytes(n_components: int, n_targets: int) -> int:
-    """What the learner holds in float64: the normal equations and a block of features."""
+    """Bytes that a learner holds in float64: the normal equations and a block of features."""
     return equations_bytes(n_components, n_targets, 8) + 8 * _BLOCK_ROWS * n_components
