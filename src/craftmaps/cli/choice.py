@@ -77,7 +77,7 @@ def scaled(
     dot_product = isinstance(feature_map.kernel, DotProductKernel)
     if scale is None:
         sparse = hasattr(X, "tocsr")
-        scale = "none" if dot_product else "deviation" if sparse else "standard"
+        scale = "none" if dot_product else "std" if sparse else "standard"
     norm = dot_product if unit_norm is None else unit_norm
     if metric:
         feature_map = MetricMap(feature_map, unit_norm=norm)
