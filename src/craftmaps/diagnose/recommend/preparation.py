@@ -51,15 +51,15 @@ def preparations(X: Any, shape: tuple[int, int] | None = None) -> list[Preparati
     scalings: list[Preparation] = [Scaling("none", True)]
     if sparse.issparse(X):
         scalings += [
-            Scaling("maximum", False),
-            Scaling("maximum", True),
-            Scaling("deviation", False),
+            Scaling("maxabs", False),
+            Scaling("maxabs", True),
+            Scaling("std", False),
         ]
     else:
         scalings += [
-            Scaling("range", False),
-            Scaling("range", True),
-            Scaling("centre", True),
+            Scaling("minmax", False),
+            Scaling("minmax", True),
+            Scaling("center", True),
             Scaling("standard", False),
             Scaling("standard", True),
         ]
