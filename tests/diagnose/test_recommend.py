@@ -8,15 +8,40 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from craftmaps import CraftMap, FourierFeatures, ImageMap, OnePassClassifier, OnePassRegressor
+from craftmaps import (
+    Cauchy,
+    CraftMap,
+    FourierFeatures,
+    Gaussian,
+    ImageMap,
+    Laplacian,
+    Matern,
+    OnePassClassifier,
+    OnePassRegressor,
+    Polynomial,
+    ScaledMap,
+    TensorSketch,
+    export_onnx,
+    load,
+)
 from craftmaps.diagnose import recommend
 from craftmaps.diagnose.recommend.budget import Budget, training_bytes
-from craftmaps.diagnose.recommend.recommend import _varied
+from craftmaps.diagnose.recommend.candidates import independent_map
+from craftmaps.diagnose.recommend.preparation import (
+    Gradients,
+    Scaling,
+    fit_preparation,
+    preparations,
+)
+from craftmaps.diagnose.recommend.rounds import varied
+from craftmaps.kernels import ShiftInvariant
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +57,12 @@ def advice(digits):
 
 def test_the_estimator_is_ready_and_not_fitted(advice, digits):
     X, X_test, y, y_test = digits
-    assert isinstance(advice.estimator, Pipeline)
+    assert isinstance(advice.estimator, OnePassClassifier)
+    assert isinstance(advice.feature_map, ScaledMap)
     with pytest.raises(NotFittedError):
-        check_is_fitted(advice.estimator[-1])
+        check_is_fitted(advice.estimator)
     model = clone(advice.estimator).fit(X, y)
-    assert model[-1].feature_map_.transform(model[:-1].transform(X[:2])).shape == (2, 128)
+    assert model.feature_map_.transform(X[:2]).shape == (2, 128)
     error = 1 - model.score(X_test, y_test)
     assert error == pytest.approx(advice.best.error, abs=0.025)
     plain = [
@@ -48,17 +74,160 @@ def test_the_estimator_is_ready_and_not_fitted(advice, digits):
     assert all(error <= 1 - other.fit(X, y).score(X_test, y_test) for other in plain)
 
 
+@pytest.fixture(scope="module", params=["scaled", "images", "regression"])
+def advised(request, digits, advice):
+    """What was recommended, with rows and targets for it: of both learners, and both wrappers."""
+    X, _, y, _ = digits
+    if request.param == "scaled":
+        return advice.estimator, X, y
+    if request.param == "images":
+        return recommend(X[:500], y[:500], budget=32, images=True).estimator, X[:500], y[:500]
+    X, y = load_diabetes(return_X_y=True)
+    return recommend(X, y, budget=32, task="regression").estimator, X, y
+
+
+def outputs(model, X):
+    """Scores of the classes, or predictions."""
+    return getattr(model, "decision_function", model.predict)(X)
+
+
+def assert_same_model(model, other, X):
+    expected = outputs(other, X)
+    np.testing.assert_allclose(outputs(model, X), expected, atol=1e-6 * np.abs(expected).max())
+
+
+def on_a_fixed_map(estimator, X, y):
+    """The estimator with its map fitted beforehand and one alpha, so that blocks are comparable."""
+    fitted = clone(estimator.feature_map).fit(X, y)
+    return clone(estimator).set_params(feature_map=FrozenEstimator(fitted), alpha=1e-2)
+
+
+def test_advice_is_saved_and_loaded(advised, tmp_path):
+    estimator, X, y = advised
+    model = clone(estimator).fit(X, y)
+    model.save(tmp_path / "advised.craft")
+    np.testing.assert_array_equal(outputs(load(tmp_path / "advised.craft"), X), outputs(model, X))
+
+
+def test_advice_is_learned_block_by_block(advised):
+    estimator, X, y = advised
+    blocks = [(X[start : start + 150], y[start : start + 150]) for start in range(0, len(X), 150)]
+    classes = () if isinstance(estimator, OnePassRegressor) else (np.unique(y),)
+    fixed = on_a_fixed_map(estimator, X, y)
+    whole = clone(fixed).fit(X, y)
+    assert_same_model(clone(fixed).fit_blocks(blocks, *classes), whole, X)
+    stream = clone(fixed)
+    for block in blocks:
+        stream.partial_fit(*block, *classes)
+    assert_same_model(stream, whole, X)
+    free = clone(estimator).fit_blocks(blocks, *classes)  # fits the map, too
+    assert free.n_samples_seen_ == len(X)
+    assert free.score(X, y) > 0.9 * clone(estimator).fit(X, y).score(X, y)
+
+
+def test_advice_is_merged(advised):
+    estimator, X, y = advised
+    classes = () if isinstance(estimator, OnePassRegressor) else (np.unique(y),)
+    fixed = on_a_fixed_map(estimator, X, y)
+    left, right = (
+        clone(fixed).partial_fit(X[half], y[half], *classes)
+        for half in (slice(None, 200), slice(200, None))
+    )
+    assert_same_model(left.merge(right), clone(fixed).fit(X, y), X)
+
+
+def test_advice_goes_to_dask(advised):
+    pytest.importorskip("distributed", reason="Dask is missing: pip install 'craftmaps[dask]'")
+    import dask
+    import dask.array as da
+
+    from craftmaps.scale.dask import fit
+
+    estimator, X, y = advised
+    fixed = on_a_fixed_map(estimator, X, y)
+    rows, targets = da.from_array(X, chunks=(150, -1)), da.from_array(y, chunks=150)
+    with dask.config.set(scheduler="threads"):
+        assert_same_model(fit(clone(fixed), rows, targets), clone(fixed).fit(X, y), X)
+        free = fit(clone(estimator), rows, targets)  # fits the map, too
+    assert free.n_samples_seen_ == len(X)
+    assert free.score(X, y) > 0.9 * clone(estimator).fit(X, y).score(X, y)
+
+
+def test_advice_is_exported(advised, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    estimator, X, y = advised
+    X = X.astype(np.float32)
+    model = clone(estimator).fit(X, y)
+    export_onnx(model, tmp_path / "advised.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "advised.onnx")
+    predicted = np.ravel(session.run(None, {"X": X})[0])
+    if isinstance(estimator, OnePassRegressor):
+        expected = model.predict(X)
+        np.testing.assert_allclose(predicted, expected, rtol=1e-3)
+    else:
+        assert np.mean(predicted == model.predict(X)) > 0.99
+
+
+def test_an_imputer_stands_before_the_learner_where_values_are_missing(digits):
+    X, y = digits[0][:300].copy(), digits[2][:300]
+    X[::7, 20] = np.nan
+    advice = recommend(X, y, budget=32)
+    assert isinstance(advice.estimator, Pipeline)
+    assert [type(step) for _, step in advice.estimator.steps] == [SimpleImputer, OnePassClassifier]
+    assert advice.learner is advice.estimator[-1]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "images"])
+def test_candidates_are_prepared_as_the_wrapping_map_prepares_rows(digits, kind):
+    X, new = digits[0][:100], digits[1][:100]
+    if kind == "sparse":
+        X, new = sparse.csr_array(X), sparse.csr_array(new)
+    sketch = TensorSketch(n_components=16, random_state=0)
+    tried = preparations(X, (8, 8) if kind == "images" else None)
+    assert len({str(one) for one in tried}) == len(tried) == {"dense": 6, "sparse": 4}.get(kind, 7)
+    for preparation in tried:
+        prepare = fit_preparation(preparation, X)
+        expected = preparation.around(sketch).fit(X).transform(new)
+        found = sketch.fit(prepare(X)).transform(prepare(new))
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_columns", "sampling"),
+    [
+        (Gaussian(), 10, "orthogonal"),
+        (Matern(), 300, "structured"),
+        (Laplacian("median"), 10, "qmc"),
+        (Cauchy(), 10, "qmc"),
+        (Laplacian(), 2000, "iid"),
+        (
+            ShiftInvariant(lambda n, d, rng: rng.normal(size=(n, d)), isotropic=True),
+            300,
+            "orthogonal",
+        ),
+        (ShiftInvariant(lambda n, d, rng: rng.normal(size=(n, d))), 300, "iid"),
+    ],
+)
+def test_every_kernel_gets_a_sampling_that_it_allows(kernel, n_columns, sampling):
+    feature_map = independent_map(kernel, 8, n_columns, seed=0)
+    assert feature_map.sampling == sampling
+    X = np.random.default_rng(0).normal(size=(5, n_columns))
+    assert feature_map.fit_transform(X).shape == (5, 8)
+    assert isinstance(independent_map(Polynomial(3), 8, n_columns, seed=0), CraftMap)
+
+
 @pytest.mark.parametrize("kind", ["square", "shape", "sparse"])
 def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, kind):
     X, X_test, y, y_test = digits
     rows = sparse.csr_array(X) if kind == "sparse" else X
     images = (8, 8) if kind == "shape" else True
     of_images = recommend(rows, y, budget=128, images=images)
-    assert of_images.best.preparation == "oriented gradients"
+    assert of_images.best.preparation == Gradients((8, 8))
     assert "preprocessing: oriented gradients" in str(of_images)
     assert isinstance(of_images.feature_map, ImageMap)
     assert of_images.feature_map.n_components == 128
-    assert len(of_images.estimator) == 1  # the map has all that there is to prepare
+    assert isinstance(of_images.estimator, OnePassClassifier)
     wrong, without = (
         1 - clone(one.estimator).fit(X, y).score(X_test, y_test) for one in (of_images, advice)
     )
@@ -79,7 +248,7 @@ def test_images_with_pixels_that_are_missing_in_a_sample(digits):
 def test_small_images_have_few_cells(digits):
     X, y = digits[0][:400], digits[2][:400]
     advice = recommend(X, y, budget=32, images=(4, 16))
-    assert {trial.preparation for trial in advice.rounds[0]} >= {"oriented gradients"}
+    assert Gradients((4, 16)) in {trial.preparation for trial in advice.rounds[0]}
 
 
 def test_what_it_takes_to_prepare_a_row_is_part_of_its_time(advice):
@@ -93,22 +262,23 @@ def test_rows_that_are_no_images_are_not_seen_as_such(digits):
     """Pixels in disorder, whose gradients mean nothing."""
     X, _, y, _ = digits
     mixed = X[:, np.random.default_rng(0).permutation(64)]
-    assert recommend(mixed, y, budget=64, images=True).best.preparation != "oriented gradients"
+    advice = recommend(mixed, y, budget=64, images=True)
+    assert isinstance(advice.best.preparation, Scaling)
 
 
 def test_the_best_on_rows_left_out_is_taken_and_the_defaults_are_among_them(advice):
     finalists = advice.rounds[2]
     assert advice.best.score == min(trial.score for trial in finalists)
     kinds = [(type(t.feature_map), t.preparation, t.feature_map.kernel) for t in finalists]
-    assert (CraftMap, "unit norm", "poly") in kinds
-    assert (FourierFeatures, "standardised", "rbf") in kinds
+    assert (CraftMap, Scaling("none", True), "poly") in kinds
+    assert (FourierFeatures, Scaling("standard", False), "rbf") in kinds
     names = {trial.preparation for trial in advice.rounds[0]}
-    assert {trial.preparation for trial in _varied(advice.rounds[0], 3)} == names
+    assert {trial.preparation for trial in varied(advice.rounds[0], 3)} == names
 
 
 def test_the_text_has_the_reasons(advice):
     text = str(advice)
-    for word in ("preprocessing", "kernel", "map", "size", "alpha", "Pipeline", "128 components"):
+    for word in ("preprocessing", "kernel", "map", "size", "alpha", "ScaledMap", "128 components"):
         assert word in text
     assert f"{advice.best.error:.2%}" in text
 
@@ -128,7 +298,7 @@ def test_a_picture(advice, tmp_path):
 def test_regression():
     X, y = load_diabetes(return_X_y=True)
     found = recommend(X, y, budget=64, task="regression")
-    assert isinstance(found.estimator[-1], OnePassRegressor)
+    assert isinstance(found.estimator, OnePassRegressor)
     assert found.best.error < 0.8
     assert recommend(X, y + 0.5, budget=32).classification is False
     assert found.estimator.fit(X, y).score(X, y) > 0.4
