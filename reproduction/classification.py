@@ -90,8 +90,8 @@ def _model(run: Run, data: Dataset, size: int) -> Pipeline:
 def _advice(name: str, seed: int, train_rows: int | None) -> Pipeline:
     data = raw_rows(name, seed)
     X, y = data.X_train[:train_rows], data.y_train[:train_rows]
-    estimator: Pipeline = recommend(X, y, _ADVISED, random_state=seed).estimator
-    return estimator
+    learner = recommend(X, y, _ADVISED, random_state=seed).learner
+    return make_pipeline("passthrough", learner)
 
 
 def _alpha(run: Run, data: Dataset, X: np.ndarray, y: np.ndarray) -> float:

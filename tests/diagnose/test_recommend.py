@@ -8,10 +8,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,8 +26,6 @@ from craftmaps import (
     Polynomial,
     ScaledMap,
     TensorSketch,
-    export_onnx,
-    load,
 )
 from craftmaps.diagnose import recommend
 from craftmaps.diagnose.recommend.budget import Budget, training_bytes
@@ -72,110 +68,6 @@ def test_the_estimator_is_ready_and_not_fitted(advice, digits):
         ),
     ]
     assert all(error <= 1 - other.fit(X, y).score(X_test, y_test) for other in plain)
-
-
-@pytest.fixture(scope="module", params=["scaled", "images", "regression"])
-def advised(request, digits, advice):
-    """What was recommended, with rows and targets for it: of both learners, and both wrappers."""
-    X, _, y, _ = digits
-    if request.param == "scaled":
-        return advice.estimator, X, y
-    if request.param == "images":
-        return recommend(X[:500], y[:500], budget=32, images=True).estimator, X[:500], y[:500]
-    X, y = load_diabetes(return_X_y=True)
-    return recommend(X, y, budget=32, task="regression").estimator, X, y
-
-
-def outputs(model, X):
-    """Scores of the classes, or predictions."""
-    return getattr(model, "decision_function", model.predict)(X)
-
-
-def assert_same_model(model, other, X):
-    expected = outputs(other, X)
-    np.testing.assert_allclose(outputs(model, X), expected, atol=1e-6 * np.abs(expected).max())
-
-
-def on_a_fixed_map(estimator, X, y):
-    """The estimator with its map fitted beforehand and one alpha, so that blocks are comparable."""
-    fitted = clone(estimator.feature_map).fit(X, y)
-    return clone(estimator).set_params(feature_map=FrozenEstimator(fitted), alpha=1e-2)
-
-
-def test_advice_is_saved_and_loaded(advised, tmp_path):
-    estimator, X, y = advised
-    model = clone(estimator).fit(X, y)
-    model.save(tmp_path / "advised.craft")
-    np.testing.assert_array_equal(outputs(load(tmp_path / "advised.craft"), X), outputs(model, X))
-
-
-def test_advice_is_learned_block_by_block(advised):
-    estimator, X, y = advised
-    blocks = [(X[start : start + 150], y[start : start + 150]) for start in range(0, len(X), 150)]
-    classes = () if isinstance(estimator, OnePassRegressor) else (np.unique(y),)
-    fixed = on_a_fixed_map(estimator, X, y)
-    whole = clone(fixed).fit(X, y)
-    assert_same_model(clone(fixed).fit_blocks(blocks, *classes), whole, X)
-    stream = clone(fixed)
-    for block in blocks:
-        stream.partial_fit(*block, *classes)
-    assert_same_model(stream, whole, X)
-    free = clone(estimator).fit_blocks(blocks, *classes)  # fits the map, too
-    assert free.n_samples_seen_ == len(X)
-    assert free.score(X, y) > 0.9 * clone(estimator).fit(X, y).score(X, y)
-
-
-def test_advice_is_merged(advised):
-    estimator, X, y = advised
-    classes = () if isinstance(estimator, OnePassRegressor) else (np.unique(y),)
-    fixed = on_a_fixed_map(estimator, X, y)
-    left, right = (
-        clone(fixed).partial_fit(X[half], y[half], *classes)
-        for half in (slice(None, 200), slice(200, None))
-    )
-    assert_same_model(left.merge(right), clone(fixed).fit(X, y), X)
-
-
-def test_advice_goes_to_dask(advised):
-    pytest.importorskip("distributed", reason="Dask is missing: pip install 'craftmaps[dask]'")
-    import dask
-    import dask.array as da
-
-    from craftmaps.scale.dask import fit
-
-    estimator, X, y = advised
-    fixed = on_a_fixed_map(estimator, X, y)
-    rows, targets = da.from_array(X, chunks=(150, -1)), da.from_array(y, chunks=150)
-    with dask.config.set(scheduler="threads"):
-        assert_same_model(fit(clone(fixed), rows, targets), clone(fixed).fit(X, y), X)
-        free = fit(clone(estimator), rows, targets)  # fits the map, too
-    assert free.n_samples_seen_ == len(X)
-    assert free.score(X, y) > 0.9 * clone(estimator).fit(X, y).score(X, y)
-
-
-def test_advice_is_exported(advised, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnx")
-    estimator, X, y = advised
-    X = X.astype(np.float32)
-    model = clone(estimator).fit(X, y)
-    export_onnx(model, tmp_path / "advised.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "advised.onnx")
-    predicted = np.ravel(session.run(None, {"X": X})[0])
-    if isinstance(estimator, OnePassRegressor):
-        expected = model.predict(X)
-        np.testing.assert_allclose(predicted, expected, rtol=1e-3)
-    else:
-        assert np.mean(predicted == model.predict(X)) > 0.99
-
-
-def test_an_imputer_stands_before_the_learner_where_values_are_missing(digits):
-    X, y = digits[0][:300].copy(), digits[2][:300]
-    X[::7, 20] = np.nan
-    advice = recommend(X, y, budget=32)
-    assert isinstance(advice.estimator, Pipeline)
-    assert [type(step) for _, step in advice.estimator.steps] == [SimpleImputer, OnePassClassifier]
-    assert advice.learner is advice.estimator[-1]
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "images"])
