@@ -16,8 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
 from craftmaps import CraftMap, Polynomial
-from craftmaps.diagnose import gram_error
-from craftmaps.diagnose.bounds import components_for
+from craftmaps.diagnose import components_for, gram_error
 
 X = normalize(load_digits().data)
 kernel = Polynomial(degree=7)

@@ -16,11 +16,11 @@ from craftmaps import (
     Nystroem,
     Polynomial,
     RandomMaclaurin,
+    ScaledMap,
     TensorSketch,
     VovkInfinite,
 )
-from craftmaps.diagnose import bounds, gram_error
-from craftmaps.diagnose.bounds import components_for, expected_error
+from craftmaps.diagnose import bounds, components_for, expected_error, gram_error
 
 PAIR = np.array([[0.6, 0.3, 0.1], [0.5, 0.1, 0.4]])
 RADIUS = 1.0  # |x|_1 of both rows
@@ -282,3 +282,21 @@ def test_maps_without_a_formula_say_so():
             expected_error(feature_map, X)
     with pytest.raises(ValueError, match="a feature map or a kernel"):
         expected_error("poly", X)
+
+
+def test_a_map_of_scaled_rows_has_the_error_of_the_map_inside():
+    X = 3.0 * unit_rows() * np.arange(1, 201)[:, None]
+    inner = FourierFeatures(Gaussian(1.0), 256, random_state=0)
+    expected = expected_error(inner, unit_rows())
+    assert expected_error(ScaledMap(inner), X) == pytest.approx(expected)
+    assert expected_error(ScaledMap(inner).fit(X), X, 64) == pytest.approx(2 * expected)
+
+
+@pytest.mark.parametrize("name", ["components_for", "expected_error"])
+def test_names_that_are_no_bounds_still_work_where_they_were(name):
+    with pytest.warns(FutureWarning, match=f"is now called craftmaps.diagnose.{name}"):
+        old = getattr(bounds, name)
+    assert old is {"components_for": components_for, "expected_error": expected_error}[name]
+    assert name not in bounds.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = bounds.nothing

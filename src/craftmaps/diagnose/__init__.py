@@ -1,8 +1,9 @@
-"""How good a map is, and which to take: errors, spectra, bounds, comparison, advice."""
+"""How good a map is, and which one to use: errors, spectra, bounds, comparison, advice."""
 
 from craftmaps.diagnose import bounds
 from craftmaps.diagnose.compare import Comparison, compare
 from craftmaps.diagnose.errors import GramError, gram_error
+from craftmaps.diagnose.expected import components_for, expected_error
 from craftmaps.diagnose.recommend.advice import Advice
 from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.diagnose.spectrum import Scree, effective_rank, scree
@@ -16,7 +17,9 @@ __all__ = [
     "WeightHistogram",
     "bounds",
     "compare",
+    "components_for",
     "effective_rank",
+    "expected_error",
     "gram_error",
     "recommend",
     "scree",

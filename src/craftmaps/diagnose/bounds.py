@@ -1,7 +1,8 @@
 """Bounds of the papers on the error of random features, and the sizes that they ask for.
 
-Each bound comes with its inverse. They are loose, often by orders of magnitude: what the data
-itself asks for is in `expected_error` and `components_for`.
+Each bound comes with its inverse. The bounds are loose, often by orders of magnitude. The functions
+`craftmaps.diagnose.expected_error` and `craftmaps.diagnose.components_for` tell what to expect on
+given rows.
 
 References
 ----------
@@ -22,16 +23,16 @@ True
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
-from craftmaps.diagnose.expected import components_for, expected_error
+from craftmaps.diagnose import expected
 from craftmaps.kernels import DotProductKernel
+from craftmaps.validation import warn_renamed
 
 __all__ = [
-    "components_for",
     "craft_error",
-    "expected_error",
     "fourier_components",
     "fourier_probability",
     "gaussian_products_components",
@@ -47,9 +48,17 @@ __all__ = [
     "tensor_sketch_probability",
 ]
 
-_C = 0.766  # CRAFT Lemma 3.1
-_TERMS = 1 << 20  # of a series that is summed, at most;
-_NEGLIGIBLE = 1e-12  # or until as many more add no more than this share
+_LEMMA_3_1_CONSTANT = 0.766  # c of CRAFT Lemma 3.1
+_MAX_TERMS = 1 << 20  # of a series that is summed
+_NEGLIGIBLE_SHARE = 1e-12  # a sum is complete when twice as many terms add no more than this
+_MOVED = ("components_for", "expected_error")  # they are no bounds
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        warn_renamed(f"craftmaps.diagnose.bounds.{name}", f"craftmaps.diagnose.{name}")
+        return getattr(expected, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def maclaurin_probability(
@@ -107,9 +116,9 @@ def tensor_sketch_probability(degree: int, cosine: float, n_components: int, err
     """P[|error| >= e <x,y>^p] <= ((s + 1)^p + 2^p - 2) / (D e^2), s = 1 / cos^2: after PP Lemma 7.
 
     Chebyshev's inequality for a homogeneous kernel of degree p and rows at an angle of the given
-    cosine. PP print 2 s^p / (D e^2), from a variance that holds for p = 1 only; here is the
-    variance [(N + c - q)^p + (2c - q)^p - 2c^p] / D at q = 0, where it is largest. Both leave out
-    terms of order 1 / D^2.
+    cosine. PP publish 2 s^p / (D e^2), which follows from a variance that holds for p = 1 only.
+    This bound follows from the variance [(N + c - q)^p + (2c - q)^p - 2c^p] / D at q = 0, where it
+    is largest. Both leave out terms of order 1 / D^2.
     """
     s = 1 / cosine**2
     return min(1.0, ((s + 1) ** degree + 2.0**degree - 2) / (n_components * error**2))
@@ -126,8 +135,8 @@ def tensor_sketch_mean_probability(
 ) -> float:
     """P[|mean - <x,y>^p| >= e] <= 2 exp(-t e^2 / (2 R^(4p))): PP Lemma 9.
 
-    For the mean of t independent sketches (`n_sketches`) of rows with |x|_1 <= R; by Hoeffding's
-    inequality, whatever the size of each.
+    Hoeffding's inequality for the mean of t independent sketches (`n_sketches`) of rows with
+    |x|_1 <= R. The size of each sketch does not matter.
     """
     return min(1.0, 2 * math.exp(-n_sketches * error**2 / (2 * radius ** (4 * degree))))
 
@@ -143,25 +152,25 @@ def gaussian_products_probability(degree: int, n_components: int, error: float) 
     """P[error >= e] <= c^r exp(-(D e^2 / 11)^(1/(2r+2)) / 2), c = 0.766: CRAFT Lemma 3.1.
 
     For one pair of unit rows, the homogeneous kernel of degree r >= 2 and products of Gaussian
-    projections; holds for D >= 3 4^(r+2) / e^2, below which 1 is returned.
+    projections. The bound holds for D >= 3 4^(r+2) / e^2; for smaller D the result is 1.
     """
     if n_components < 3 * 4.0 ** (degree + 2) / error**2:
         return 1.0
     exponent = (n_components * error**2 / 11) ** (1 / (2 * degree + 2))
-    return float(_C**degree * math.exp(-exponent / 2))
+    return float(_LEMMA_3_1_CONSTANT**degree * math.exp(-exponent / 2))
 
 
 def gaussian_products_components(degree: int, error: float, probability: float) -> int:
     """The least D for which `gaussian_products_probability` is at most `probability`."""
     least = 3 * 4.0 ** (degree + 2) / error**2
-    exponent = 2 * max(0.0, degree * math.log(_C) - math.log(probability))
+    exponent = 2 * max(0.0, degree * math.log(_LEMMA_3_1_CONSTANT) - math.log(probability))
     return math.ceil(max(least, 11 * exponent ** (2 * degree + 2) / error**2))
 
 
 def gaussian_products_components_all_pairs(degree: int, n_rows: int, error: float) -> float:
     """4^(r+1) log(n)^(2r+2) / e^2, for all pairs of n unit rows at once: CRAFT Corollary 3.2.
 
-    The paper states it up to a constant factor, which is left out here too.
+    The paper gives no constant factor, and there is none here.
     """
     return float(4.0 ** (degree + 1) * math.log(n_rows) ** (2 * degree + 2) / error**2)
 
@@ -169,8 +178,8 @@ def gaussian_products_components_all_pairs(degree: int, n_rows: int, error: floa
 def craft_error(degree: int, n_rows: int, n_up: int, n_components: int) -> float:
     """2^(r+1) log(n)^(r+1) / sqrt(D) + sqrt(log(n) / E): CRAFT Theorem 3.3.
 
-    The largest error over all pairs of n unit rows of D = `n_up` features projected down to E =
-    `n_components`, up to a constant factor, which the paper leaves out.
+    The largest error over all pairs of n unit rows, for D = `n_up` features projected down to E =
+    `n_components`, up to a constant factor that the paper does not give.
     """
     log = math.log(n_rows)
     return float((2 * log) ** (degree + 1) / math.sqrt(n_up) + math.sqrt(log / n_components))
@@ -205,12 +214,13 @@ def _covering(
 
 def _slope(kernel: DotProductKernel, t: float) -> float:
     """f'(t) of f(t) = sum a_n t^n."""
-    last, found = 64, -1.0
-    while True:  # near its radius a series takes thousands of terms
+    last, before = 64, -1.0
+    while True:  # a series needs thousands of terms near its radius of convergence
         last = int(min(last, kernel.highest_degree))
         coefficients = kernel.maclaurin(last)
         n = np.flatnonzero(coefficients[1:]) + 1
         total = float(np.exp(np.log(n * coefficients[n]) + (n - 1) * math.log(t)).sum())
-        if total <= (1 + _NEGLIGIBLE) * found or last == kernel.highest_degree or last > _TERMS:
+        complete = total <= (1 + _NEGLIGIBLE_SHARE) * before or last == kernel.highest_degree
+        if complete or last > _MAX_TERMS:
             return total
-        last, found = 2 * last, total
+        last, before = 2 * last, total

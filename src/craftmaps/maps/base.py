@@ -132,6 +132,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         smaller: Self = clone(self).set_params(n_components=n_components)
         return smaller
 
+    def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        """Relative error on pairs of rows of X by a variance formula; nan if there is none."""
+        return float("nan")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -301,6 +301,9 @@ class CraftMap(FeatureMap):
                 f"{self.n_components}, got {self.n_up!r}: a down-projection cannot add columns."
             )
 
+    def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        return float(self.expected_error_)  # on the rows given to fit
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = isinstance(self.kernel, str) and self.kernel == "auto"

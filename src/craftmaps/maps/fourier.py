@@ -8,6 +8,7 @@ from craftmaps.kernels import ShiftInvariantKernel, shift_invariant_kernel
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts import frequencies
+from craftmaps.maps.planning.expected_errors import fourier_error
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
@@ -125,6 +126,9 @@ class FourierFeatures(FeatureMap):
         if isinstance(self._frequencies, frequencies.MatrixFrequencies):
             return True
         return self._frequencies.stays_within(self.n_features_in_, n)
+
+    def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        return fourier_error(self.kernel_, X, self._n_features_out, rng)
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         pairs, odd = divmod(out.shape[1], 2)

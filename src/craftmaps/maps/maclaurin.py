@@ -11,6 +11,7 @@ from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.parts.matrix_products import MatrixProducts
 from craftmaps.maps.planning import allocation
+from craftmaps.maps.planning.expected_errors import maclaurin_error
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_integer, is_number
@@ -245,6 +246,20 @@ class RandomMaclaurin(FeatureMap):
                 f"h01=True outputs the terms of degree 0 and 1, but {self.kernel_} has neither; "
                 f"set h01=False."
             )
+
+    def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        if self.projection == "pooled":
+            return float("nan")
+        return maclaurin_error(
+            self.kernel_,
+            X,
+            self.counts_,
+            self.weights_,
+            self.projection,
+            self.complex_to_real,
+            self.h01,
+            rng,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

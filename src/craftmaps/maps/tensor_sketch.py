@@ -10,6 +10,7 @@ from craftmaps.kernels import Polynomial, dot_product_kernel
 from craftmaps.loops.sketch import sketch_dense, sketch_sparse
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts.hadamard_products import within
+from craftmaps.maps.planning.expected_errors import tensor_sketch_error
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 
@@ -100,6 +101,9 @@ class TensorSketch(FeatureMap):
         return self.buckets_.shape == self.signs_.shape == shape and within(
             self.buckets_, 0, self._n_features_out - 1
         )
+
+    def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        return tensor_sketch_error(self.kernel_, X, self._n_features_out, rng)
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         dtype, size = out.dtype, out.shape[1]

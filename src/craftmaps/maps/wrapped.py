@@ -83,6 +83,9 @@ class WrappedMap(FeatureMap):
             and inner._n_features_out == self._n_features_out
         )
 
+    def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        return float(self.feature_map_._expected_error(self._changed(X), rng))
+
     @available_if(lambda self: hasattr(self.feature_map_, "penalty"))
     def penalty(self) -> np.ndarray:
         """That of the map, if it has one."""
