@@ -48,8 +48,6 @@ def test_errors_and_sizes_are_those_of_the_models(data, found):
     needed = (model.feature_map_, model.coef_.astype(np.float32), model.intercept_)
     assert row.model_bytes == len(pickle.dumps(needed))
     assert row.peak_bytes > 8 * 128**2
-    assert row.fit_seconds > 0
-    assert row.predict_seconds > 0
 
 
 def test_table_frame_and_plot(found, tmp_path):

@@ -1,4 +1,4 @@
-"""Maps side by side on one's own data: error, kernel error, time, memory and size of the model."""
+"""Maps side by side on the same data: error, kernel error, time, memory and size of the model."""
 
 import pickle
 import time
@@ -16,18 +16,19 @@ from sklearn.utils import check_array
 
 from craftmaps.diagnose.errors import gram_error
 from craftmaps.diagnose.plots import finish, new_figure
+from craftmaps.diagnose.prediction_error import error_axis, error_text, prediction_error
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
 from craftmaps.validation import check_choice, is_continuous
 
-_GRAM_ROWS = 500
+_KERNEL_ERROR_ROWS = 500
 
 
 @dataclass(frozen=True)
 class Measured:
     """One map of one size: means over seeds, and the standard deviation of the error.
 
-    Times are in seconds (`predict_seconds` per row), memory is the peak of what training
-    allocates, `model_bytes` is what predictions need.
+    Times are in seconds (`predict_seconds` per row). `peak_bytes` is the most memory that training
+    allocates at a time, and `model_bytes` is the size of what predictions need.
     """
 
     name: str
@@ -54,9 +55,11 @@ class Comparison:
         head = f"{'map':<{width}}{'size':>6}{'error':>16}{'kernel':>9}{'fit':>10}{'predict':>12}"
         lines = [head + f"{'memory':>10}{'model':>10}"]
         for row in self.rows:
-            spread = f" ({self._number(row.error_spread)})" if self.n_seeds > 1 else ""
+            error = error_text(row.error, self.classification)
+            if self.n_seeds > 1:
+                error += f" ({error_text(row.error_spread, self.classification)})"
             lines.append(
-                f"{row.name:<{width}}{row.n_components:>6}{self._number(row.error) + spread:>16}"
+                f"{row.name:<{width}}{row.n_components:>6}{error:>16}"
                 f"{row.kernel_error:>9.3f}{row.fit_seconds:>8.2f} s"
                 f"{1e6 * row.predict_seconds:>6.1f} us/row{row.peak_bytes / 1e6:>7.1f} MB"
                 f"{row.model_bytes / 1e3:>7.0f} kB"
@@ -72,12 +75,12 @@ class Comparison:
         return pd.DataFrame([vars(row) for row in self.rows])
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Error against time of training and against size of the model; returns the figure.
+        """Plot the error against training time and against model size; returns the figure.
 
-        A line joins what no other map beats in both: the Pareto front.
+        A line joins the points that no other point beats in both: the Pareto front.
         """
         figure, panels = new_figure(10.5, 4.4, 2)
-        unit = 100 if self.classification else 1
+        error_label, unit = error_axis(self.classification)
         costs = (
             ("training, seconds", [row.fit_seconds for row in self.rows]),
             ("model, kB", [row.model_bytes / 1e3 for row in self.rows]),
@@ -94,13 +97,10 @@ class Comparison:
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter("{x:g}" if max(cost) < 30 * min(cost) else "")
             axes.set_xlabel(label)
-            axes.set_ylabel("wrong labels, %" if self.classification else "RMSE / deviation of y")
+            axes.set_ylabel(error_label)
             axes.set_ylim(bottom=0)
         panels[-1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
         return finish(figure, path)
-
-    def _number(self, error: float) -> str:
-        return f"{error:.2%}" if self.classification else f"{error:.4f}"
 
 
 def compare(
@@ -114,16 +114,17 @@ def compare(
     task: str = "auto",
     random_state: Any = 0,
 ) -> Comparison:
-    """Train a one-pass learner on each map at each size, and measure what it is worth.
+    """Train a one-pass learner on each map at each size, and measure its error and its cost.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), prepared as the maps need it
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows that are scaled as the maps need them.
     y : array-like of shape (n_samples,)
     maps : a map, or a dict of maps by name
     n_components : int or sequence of ints, default=(256, 1024)
     seeds : int or sequence of ints, default=3
-        random_state of the maps; 0 to seeds - 1 for a number.
+        The `random_state` of the maps; a number stands for 0 to seeds - 1.
     test_size : float, default=0.25
         Share of the rows that the error is measured on.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -138,8 +139,8 @@ def compare(
     >>> from craftmaps.diagnose import compare
     >>> X, y = load_digits(return_X_y=True)
     >>> maps = {"craft": CraftMap(Polynomial(5)), "sketch": TensorSketch(Polynomial(5))}
-    >>> found = compare(normalize(X), y, maps, n_components=128, seeds=2)
-    >>> [row.name for row in found.rows]
+    >>> comparison = compare(normalize(X), y, maps, n_components=128, seeds=2)
+    >>> [row.name for row in comparison.rows]
     ['craft', 'sketch']
     """
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -164,7 +165,7 @@ def compare(
 
 
 def pareto_front(cost: np.ndarray, error: np.ndarray) -> list[int]:
-    """Indices of the points that no other beats in both, by rising cost."""
+    """Indices of the points that no other point beats in both, in order of cost."""
     front: list[int] = []
     for i in np.lexsort((error, cost)):
         if not front or error[i] < error[front[-1]]:
@@ -174,7 +175,7 @@ def pareto_front(cost: np.ndarray, error: np.ndarray) -> list[int]:
 
 def _measured(name: str, feature_map: Any, learner: Any, split: Any, seeds: list[int]) -> Measured:
     X, X_test, y, y_test = split
-    found = []
+    measured = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in seeds:
@@ -185,11 +186,11 @@ def _measured(name: str, feature_map: Any, learner: Any, split: Any, seeds: list
             predicted = model.predict(X_test)
             end = time.perf_counter()
             kernel_error = gram_error(
-                model.feature_map_, X_test, "frobenius", seeds=None, n_rows=_GRAM_ROWS
+                model.feature_map_, X_test, "frobenius", seeds=None, n_rows=_KERNEL_ERROR_ROWS
             )
-            found.append(
+            measured.append(
                 [
-                    _error(predicted, y_test, learner is OnePassClassifier),
+                    prediction_error(predicted, y_test, learner is OnePassClassifier),
                     float(kernel_error),
                     middle - start,
                     (end - middle) / len(y_test),
@@ -197,16 +198,17 @@ def _measured(name: str, feature_map: Any, learner: Any, split: Any, seeds: list
             )
         peak = _peak(clone(model), X, y)
     needed = (model.feature_map_, model.coef_.astype(np.float32), model.intercept_)
-    error, kernel, fit, predict = np.mean(found, axis=0)
-    spread = float(np.std([line[0] for line in found], ddof=1)) if len(found) > 1 else float("nan")
-    size = model.coef_.shape[-1]  # of Nyström features there are no more than rows
+    error, kernel, fit, predict = np.mean(measured, axis=0)
+    errors = [values[0] for values in measured]
+    spread = float(np.std(errors, ddof=1)) if len(errors) > 1 else float("nan")
+    size = model.coef_.shape[-1]  # there are no more Nyström features than rows
     return Measured(
         name, size, error, spread, kernel, fit, predict, peak, float(len(pickle.dumps(needed)))
     )
 
 
 def _warm_up(model: Any, split: Any) -> None:
-    """Compile what the model uses, so that no time that is measured has a compilation in it."""
+    """Run the model once, so that no measured time includes a compilation."""
     X, X_test, y, _ = split
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -214,16 +216,10 @@ def _warm_up(model: Any, split: Any) -> None:
 
 
 def _peak(model: Any, X: Any, y: Any) -> float:
-    """Bytes that one more training allocates at most; apart, because tracing takes time."""
+    """The most bytes that a training allocates; measured apart because tracing takes time."""
     tracemalloc.start()
     try:
         model.fit(X, y)
         return float(tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()
-
-
-def _error(predicted: np.ndarray, truth: np.ndarray, classification: bool) -> float:
-    if classification:
-        return float(np.mean(predicted != truth))
-    return float(np.sqrt(np.mean((predicted - truth) ** 2)) / (np.std(truth) or 1.0))

@@ -15,7 +15,7 @@ from craftmaps.maps.wrapped import WrappedMap
 from craftmaps.validation import check_choice, generator
 
 METRICS = ("nrmse", "nrmse-range", "frobenius", "max", "spectral", "relative")
-_SHOWN = 4000  # entries in a plot
+_MAX_PLOTTED_ENTRIES = 4000
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class GramError:
     value : float
         Mean over seeds.
     low, high : float
-        Interval for that mean (Student's t), nan for a single seed.
+        Confidence interval for the mean (Student's t), nan for a single seed.
     values : ndarray
         One error for each seed.
     exact, approximate : ndarray
-        Some entries of the Gram matrix and their approximation by the last map, for `plot`.
+        Some entries of the Gram matrix and their approximations by the last map, for `plot`.
     """
 
     metric: str
@@ -55,7 +55,7 @@ class GramError:
         )
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Approximate against exact kernel values; returns the figure."""
+        """Plot approximate against exact kernel values; returns the figure."""
         figure, axes = new_figure(5.0, 4.6)
         axes.plot(self.exact, self.approximate, ".", markersize=2, alpha=0.4)
         ends = [self.exact.min(), self.exact.max()]
@@ -94,20 +94,21 @@ def gram_error(
         - "spectral": |A|_2 / |K|_2;
         - "relative": the mean of |A_ij| / |K_ij| over entries that are not 0.
     kernel : kernel, default=None
-        The exact kernel; None asks the map, which knows it as `kernel_` once it is fitted.
+        The exact kernel. None takes the attribute `kernel_` of the fitted map.
     n_rows : int, default=1000
         Size of the sample.
     seeds : int, sequence of ints or None, default=5
-        Clones of the map are fitted with each of these as `random_state` (0 to seeds - 1 for a
-        number). None takes the fitted map as it is.
+        A clone of the map is fitted for each seed as its `random_state`; a number stands for 0
+        to seeds - 1. None takes the fitted map as it is.
     confidence : float, default=0.95
-        Of the interval over seeds.
+        Coverage of the interval over seeds.
     random_state : int, RandomState instance, Generator or None, default=0
         Draws the sample.
 
     Returns
     -------
-    GramError, of which `float()` is the mean
+    GramError
+        `float()` of it is the mean over seeds.
 
     Examples
     --------
@@ -124,27 +125,27 @@ def gram_error(
     check_choice("metric", metric, METRICS)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     rows = sample_rows(X, n_rows, random_state)
-    found = []
+    errors = []
     for fitted in fitted_maps(feature_map, X, seeds):
         K = exact_gram(fitted, rows, kernel)
         Z = dense(fitted.transform(rows))
         approximate = Z @ Z.T
-        found.append(measure(approximate, K, metric))
-    low, high = interval(found, confidence)
-    some = generator(random_state).choice(K.size, min(K.size, _SHOWN), replace=False)
+        errors.append(measure(approximate, K, metric))
+    low, high = interval(errors, confidence)
+    some = generator(random_state).choice(K.size, min(K.size, _MAX_PLOTTED_ENTRIES), replace=False)
     return GramError(
         metric,
-        float(np.mean(found)),
+        float(np.mean(errors)),
         low,
         high,
-        np.array(found),
+        np.array(errors),
         K.ravel()[some],
         approximate.ravel()[some],
     )
 
 
 def measure(approximate: np.ndarray, exact: np.ndarray, metric: str) -> float:
-    """The error of one matrix, as `gram_error` defines it."""
+    """The error of an approximate matrix by one of the metrics of `gram_error`."""
     A = approximate - exact
     rmse = float(np.sqrt(np.mean(A**2)))
     if metric == "nrmse":
@@ -180,7 +181,7 @@ def sample_rows(X: Any, n_rows: int, random_state: Any) -> Any:
 
 
 def fitted_maps(feature_map: Any, X: Any, seeds: int | Iterable[int] | None) -> Iterable[Any]:
-    """The map as it is, or one clone of it for each seed, fitted to X."""
+    """The map as it is, or a clone for each seed that is fitted to X."""
     if seeds is None:
         yield feature_map
         return
@@ -198,7 +199,7 @@ def exact_gram(feature_map: Any, X: Any, kernel: Any = None) -> np.ndarray:
     kernel = getattr(feature_map, "kernel_", None) if kernel is None else kernel
     if kernel is None or isinstance(kernel, str):
         raise ValueError(
-            f"{type(feature_map).__name__} does not tell which kernel it approximates; give it as "
+            f"{type(feature_map).__name__} does not know which kernel it approximates; give it as "
             f"kernel=, for instance kernel=Gaussian(gamma=0.5)."
         )
     return np.asarray(kernel(X), dtype=np.float64)

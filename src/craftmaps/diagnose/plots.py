@@ -5,7 +5,7 @@ from typing import Any
 
 
 def new_figure(width: float = 6.4, height: float = 4.2, n_axes: int = 1) -> tuple[Any, Any]:
-    """A figure and its axes, beside each other; matplotlib is imported here and nowhere else."""
+    """A figure with axes side by side; matplotlib is imported here and nowhere else."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:

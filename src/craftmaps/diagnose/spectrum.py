@@ -11,12 +11,12 @@ from sklearn.utils import check_array
 from craftmaps.diagnose.errors import dense, exact_gram, fitted_maps, sample_rows
 from craftmaps.diagnose.plots import finish, new_figure
 
-_SMALLEST = 1e-12  # relative to the largest eigenvalue; below it there is rounding
+_ROUNDING_FLOOR = 1e-12  # relative to the largest eigenvalue; smaller ones are rounding errors
 
 
 @dataclass(frozen=True)
 class Scree:
-    """Eigenvalues of Gram matrices in falling order, of the kernel and of each map.
+    """Eigenvalues of Gram matrices in descending order, for the kernel and for each map.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Scree:
     approximate: dict[str, np.ndarray]
 
     def effective_ranks(self) -> dict[str, float]:
-        """Of the kernel ("exact") and of each map."""
+        """The effective rank for the kernel ("exact") and for each map."""
         return {
             name: effective_rank(values)
             for name, values in ({"exact": self.exact} | self.approximate).items()
@@ -39,9 +39,9 @@ class Scree:
         return "effective rank: " + ", ".join(ranks)
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Eigenvalues on a logarithmic scale against their number; returns the figure."""
+        """Plot the eigenvalues on a logarithmic scale; returns the figure."""
         figure, axes = new_figure()
-        floor = _SMALLEST * self.exact[0]
+        floor = _ROUNDING_FLOOR * self.exact[0]
         ranks = self.effective_ranks()
         for name, values in ({"exact": self.exact} | self.approximate).items():
             seen = np.where(values > floor, values, np.nan)
@@ -58,15 +58,15 @@ class Scree:
 def scree(
     maps: Any, X: Any, *, kernel: Any = None, n_rows: int = 1000, random_state: Any = 0
 ) -> Scree:
-    """Eigenvalues of the exact Gram matrix of a sample of rows, and of the approximate ones.
+    """Eigenvalues of the exact Gram matrix of a sample of rows, and of its approximations.
 
     Parameters
     ----------
     maps : a map, or a dict of maps by name
-        Unfitted; clones are fitted to X. All of them are held against one kernel.
+        Unfitted maps; clones of them are fitted to X. All are compared with the same kernel.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     kernel : kernel, default=None
-        The exact kernel; None takes that of the first map.
+        The exact kernel; None takes the kernel of the first map.
     n_rows : int, default=1000
     random_state : int, RandomState instance, Generator or None, default=0
         Draws the sample, and the maps that have no random_state of their own.
@@ -92,8 +92,8 @@ def scree(
             exact = spectrum(exact_gram(fitted, rows, kernel))
         Z = dense(fitted.transform(rows))
         values = np.zeros(len(exact))
-        found = spectrum(Z.T @ Z if Z.shape[1] < len(Z) else Z @ Z.T)
-        values[: len(found)] = found
+        nonzero = spectrum(Z.T @ Z if Z.shape[1] < len(Z) else Z @ Z.T)
+        values[: len(nonzero)] = nonzero
         approximate[name] = values
     if exact is None:
         raise ValueError("maps is empty: give a map, or a dict of maps by name.")
@@ -101,15 +101,16 @@ def scree(
 
 
 def spectrum(gram: np.ndarray) -> np.ndarray:
-    """Eigenvalues of a positive semi-definite matrix, the largest first; rounding below 0 is 0."""
+    """Eigenvalues of a positive semi-definite matrix, the largest first; none is below 0."""
     values: np.ndarray = eigvalsh((gram + gram.T) / 2)
     return np.asarray(np.maximum(values[::-1], 0.0))
 
 
 def effective_rank(values: Any) -> float:
-    """exp of the entropy of the eigenvalues' shares: how many directions really matter.
+    """The number of directions that matter: exp of the entropy of the eigenvalues' shares.
 
-    n equal eigenvalues have effective rank n (Roy and Vetterli, "The Effective Rank", 2007).
+    If n eigenvalues are equal and the others 0, the effective rank is n (Roy and Vetterli, "The
+    Effective Rank", 2007).
 
     Examples
     --------

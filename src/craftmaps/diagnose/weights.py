@@ -8,12 +8,12 @@ import numpy as np
 
 from craftmaps.diagnose.plots import finish, new_figure
 
-_IDLE = 0.1  # of the root mean square weight
+_IDLE_BELOW = 0.1  # of the root mean square weight
 
 
 @dataclass(frozen=True)
 class WeightHistogram:
-    """Histograms of learnt weights, in units of their root mean square, one for each model.
+    """Histograms of learned weights, in units of their root mean square, one for each model.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class WeightHistogram:
     shares : dict of ndarrays of shape (n_bins,), by the name of the model
         Share of the weights in each bin.
     idle : dict of floats
-        Share of the weights below a tenth of the root mean square: a spike at zero says that
+        Share of the weights that are smaller than a tenth of the root mean square. If many are,
         many features play no role.
     """
 
@@ -35,7 +35,7 @@ class WeightHistogram:
         )
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """The histograms over each other; returns the figure."""
+        """Plot all histograms in one figure; returns the figure."""
         figure, axes = new_figure()
         for name, shares in self.shares.items():
             axes.stairs(shares, self.edges, label=f"{name} ({self.idle[name]:.0%} idle)", alpha=0.9)
@@ -54,7 +54,7 @@ def weight_histogram(models: Any, *, n_bins: int = 101, reach: float = 4.0) -> W
     models : a fitted model with `coef_`, a pipeline that ends in one, or a dict of these by name
     n_bins : int, default=101
     reach : float, default=4.0
-        Bins cover [-reach, reach] root mean squares; what lies beyond counts in the outer bins.
+        Bins cover [-reach, reach] root mean squares; larger weights count in the outer bins.
 
     Examples
     --------
@@ -63,8 +63,8 @@ def weight_histogram(models: Any, *, n_bins: int = 101, reach: float = 4.0) -> W
     >>> from craftmaps.diagnose import weight_histogram
     >>> X = np.random.default_rng(0).random((200, 5))
     >>> feature_map = RandomMaclaurin(Polynomial(3), 64, random_state=0)
-    >>> found = weight_histogram(OnePassRegressor(feature_map).fit(X, X[:, 0]))
-    >>> found.shares["RandomMaclaurin"].shape
+    >>> histogram = weight_histogram(OnePassRegressor(feature_map).fit(X, X[:, 0]))
+    >>> histogram.shares["RandomMaclaurin"].shape
     (101,)
     """
     named = models if isinstance(models, dict) else {_name(models): models}
@@ -75,7 +75,7 @@ def weight_histogram(models: Any, *, n_bins: int = 101, reach: float = 4.0) -> W
         weights = weights / (np.sqrt(np.mean(weights**2)) or 1.0)
         counts, _ = np.histogram(np.clip(weights, -reach, reach), edges)
         shares[name] = counts / len(weights)
-        idle[name] = float(np.mean(np.abs(weights) < _IDLE))
+        idle[name] = float(np.mean(np.abs(weights) < _IDLE_BELOW))
     return WeightHistogram(edges, shares, idle)
 
 
