@@ -100,7 +100,7 @@ def searched(
         budget = f"{limit.amount * share:.6f}s"  # that the sample may take
     task = "regression" if seen.classes is None else "classification"
     advice = recommend(seen.X, seen.y, budget, task=task, images=images, random_state=seed)
-    alpha = advice.learner.alpha if share == 1 else "gcv"
+    alpha = advice.learner.alpha if share == 1 else "auto"
     return advice.feature_map, alpha, advice
 
 
