@@ -62,7 +62,7 @@ class ScaledMap(WrappedMap):
     True
     """
 
-    factor_: np.ndarray | None
+    scale_: np.ndarray | None
     offset_: np.ndarray | None
 
     def __init__(self, feature_map: Any, *, columns: str = "none", unit_norm: bool = True) -> None:
