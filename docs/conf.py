@@ -21,7 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "site_parts",
 ]
-exclude_patterns = ["_build", "reproduction", "**/sg_execution_times.rst", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]  # the gallery's settings cannot be pickled
 
 myst_enable_extensions = ["dollarmath"]

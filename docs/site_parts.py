@@ -1,7 +1,6 @@
 """What Sphinx lacks for this site: formulas without scripts, the help of commands, moved links."""
 
 import re
-import shutil
 
 import click
 from docutils import nodes
@@ -32,7 +31,8 @@ class CommandHelp(Directive):
 
     def run(self):
         parts = []
-        for name, command in sorted(craftmaps.commands.items()):
+        shown = {name: one for name, one in craftmaps.commands.items() if not one.hidden}
+        for name, command in sorted(shown.items()):
             context = click.Context(
                 command,
                 info_name=f"craftmaps {name}",
@@ -51,15 +51,6 @@ def adapted(app, name, source):
     """Links to files of the repository lead to the pages that include them."""
     for file, page in PAGES.items():
         source[0] = source[0].replace(f"]({file})", f"]({page})")
-
-
-def with_report(app, error):
-    """The report of `craftmaps reproduce` is a page of its own, which the site takes as it is."""
-    report = app.srcdir / "reproduction" / "index.html"
-    if error is None and report.exists():
-        copy = app.outdir / "reproduction" / report.name
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copyfile(report, copy)
 
 
 def skipped(app, what, name, member, skip, options):
@@ -81,7 +72,6 @@ def setup(app):
     app.add_html_math_renderer("mathml", (formula_in_line, None), (formula_apart, None))
     app.add_directive("command-help", CommandHelp)
     app.connect("source-read", adapted)
-    app.connect("build-finished", with_report)
     app.connect("autodoc-skip-member", skipped)
     app.connect("autodoc-process-docstring", bars_are_norms, priority=400)  # before numpydoc
     return {"parallel_read_safe": True}

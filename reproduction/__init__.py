@@ -1,1 +1,1 @@
-"""The papers' tables and figures, run again: specifications, measures, verdicts, report."""
+"""The tables and figures of the papers, run again: specifications, measures, verdicts, report."""

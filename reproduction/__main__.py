@@ -1,5 +1,5 @@
 """python -m reproduction NAME [--quick|--full]: run the experiments of the papers."""
 
-from reproduction.command import reproduce
+from reproduction.command import main
 
-reproduce(prog_name="python -m reproduction")
+main()

@@ -134,7 +134,7 @@ def _legend(figure: Any, axes: Any, printed: bool) -> None:
     if printed:
         axes.plot(
             [], [], marker="o", markersize=8, markerfacecolor="none", linestyle="", color="#555555",
-            label="printed",
+            label="published",
         )  # fmt: skip
     handles, names = axes.get_legend_handles_labels()
     if names:

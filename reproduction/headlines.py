@@ -57,7 +57,7 @@ def at_or_below(
             value = panel.printed_at(printed, cell.x) if cell.method == ours else math.nan
             if cell.values and not math.isnan(value):
                 won.append(_gain(panel, cell.mean, value) >= 0)
-    what = f"{ours} is at or below the printed {printed}"
+    what = f"{ours} is at or below the published {printed}"
     if not won:
         return Headline(f"Whether {what} was not measured.", NOT_RUN)
     share = sum(won) / len(won)
@@ -84,11 +84,11 @@ def below_every_row(spec: Spec, results: Results, quick: bool = False) -> Headli
                 best.append(first.method)
     if not won:
         return Headline(
-            "Whether our best row is below every printed one was not measured.", NOT_RUN
+            "Whether our best row is below every published one was not measured.", NOT_RUN
         )
     names = ", ".join(f"{name} in {best.count(name)}" for name in dict.fromkeys(best))
     return Headline(
-        f"The best of our own rows is below every printed row, Exact included, in {sum(won)} of "
+        f"The best of our own rows is below every published row, Exact included, in {sum(won)} of "
         f"{len(won)} columns (the best, chosen by test error, is {names})"
         f"{_missing(sum(len(panel.x) for panel in spec.panels) - len(won))}.",
         "reached" if all(won) else "missed",
@@ -113,8 +113,8 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     ours = max((cell for _, cell in pairs), key=lambda cell: cell.mean)
     printed = max((cell for _, cell in pairs), key=lambda cell: cell.printed)
     return Headline(
-        f"{_short(spec)}: the speed-up is at least the printed one in {sum(won)} of {len(won)} "
-        f"cells; the largest is {ours.mean:,.0f} ({ours.method}, {ours.x}), printed is up to "
+        f"{_short(spec)}: the speed-up is at least the published one in {sum(won)} of {len(won)} "
+        f"cells; the largest is {ours.mean:,.0f} ({ours.method}, {ours.x}), published is up to "
         f"{printed.printed:,.0f} ({printed.method}, {printed.x}){_missing(total - len(won))}.",
         "reached" if all(won) else "missed",
     )
@@ -146,8 +146,8 @@ def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     if not won:
         return Headline(f"{_short(spec)}: our own speed-ups were not measured.", NOT_RUN)
     return Headline(
-        f"{_short(spec)}: a row of ours has at least the largest printed speed-up of the column, "
-        f"at no more than {_POINT} point less than the accuracy that is printed with it, in "
+        f"{_short(spec)}: a row of ours has at least the largest published speed-up of the column, "
+        f"at no more than {_POINT} point less than the published accuracy beside it, in "
         f"{sum(won)} of {len(won)} columns; the largest of ours is {largest:,.0f}.",
         "reached" if all(won) else "missed",
     )
@@ -179,7 +179,7 @@ def _panels(spec: Spec, quick: bool) -> list[Panel]:
 def _missing(count: int) -> str:
     if not count:
         return ""
-    return f"; {count} more {'is' if count == 1 else 'are'} printed and not measured"
+    return f"; {count} more {'is' if count == 1 else 'are'} published and not measured"
 
 
 def _short(spec: Spec) -> str:

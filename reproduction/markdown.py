@@ -1,60 +1,79 @@
-"""A report as Markdown, with its pictures in files beside it."""
+"""The pieces of a report as Markdown: escaped text, headings, lists, tables and links.
+
+Text is plain until it is escaped here; "2^12" in it is a power.
+"""
 
 import re
 from collections.abc import Sequence
 
-from reproduction.document import (
-    Block,
-    Cards,
-    Entry,
-    Heading,
-    Items,
-    Picture,
-    Table,
-    Text,
-    badge,
-    powers,
-)
-
 FIGURES = "figures"
+SYMBOLS = {
+    "better": "✓",
+    "holds": "✓",
+    "reached": "✓",
+    "within the spread": "≈",
+    "worse": "✗",
+    "fails": "✗",
+    "missed": "✗",
+    "undecided": "?",
+    "one run": "1",
+    "skipped": "○",
+    "not run": "○",
+    "other settings": "○",
+}
 
 
-def markdown(blocks: Sequence[Block]) -> str:
-    """The report as Markdown."""
-    return "\n\n".join(_block(block) for block in blocks) + "\n"
+def escaped(text: str) -> str:
+    """Text in which nothing is Markdown or HTML, except powers, which are raised.
+
+    Examples
+    --------
+    >>> escaped("2^10 rows of a_name < 5 * b")
+    '2<sup>10</sup> rows of a\\\\_name &lt; 5 \\\\* b'
+    """
+    plain = re.sub(r"([\\`*_{}\[\]|~$#])", r"\\\1", " ".join(text.split()))
+    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"(?<=[\w);])\^(-?\w+)", r"<sup>\1</sup>", plain)
 
 
-def _block(block: Block) -> str:
-    match block:
-        case Heading(level, text, anchor):
-            name = f'<a id="{anchor}"></a>\n\n' if anchor else ""
-            return f"{name}{'#' * level} {_text(text)}"
-        case Text(text):
-            return _text(text)
-        case Items(items):
-            return "\n".join(f"- {_word(word)}{_text(text)}" for word, text in items)
-        case Table(head, rows):
-            lines = [[_text(name) for name in head], ["---", *("---:" for _ in head[1:])]]
-            lines += [[_entry(entry) for entry in row] for row in rows]
-            return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        case Picture(name, alt, _):
-            return f"![{_text(alt)}]({FIGURES}/{name})"
-        case Cards(cards):
-            return "\n\n".join(_block(block) for card in cards for block in card)
+def heading(level: int, text: str) -> str:
+    """A heading; `link` leads to it."""
+    return f"{'#' * level} {escaped(text)}"
 
 
-def _entry(entry: Entry) -> str:
-    lines = [_text(line) for line in entry.lines]
-    if entry.anchor:
-        lines = [f"[{line}](#{entry.anchor})" for line in lines]
-    return "<br>".join([*lines, *([badge(entry.word)] if entry.word else [])])
+def link(text: str) -> str:
+    """A link to the heading of this text, by the anchor that GitHub and MyST give to it.
+
+    Examples
+    --------
+    >>> link("KK Table 1: accuracy, speed-up")
+    '[KK Table 1: accuracy, speed-up](#kk-table-1-accuracy-speed-up)'
+    """
+    anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+    return f"[{escaped(text)}](#{anchor})"
 
 
-def _word(word: str) -> str:
-    return f"**{badge(word)}**: " if word else ""
+def badge(word: str) -> str:
+    """A verdict with its symbol."""
+    return f"{SYMBOLS[word]} {word}" if word in SYMBOLS else word
 
 
-def _text(text: str) -> str:
-    """As it is: nothing in it is Markdown or HTML."""
-    escaped = re.sub(r"([\\`*_{}\[\]|~$#])", r"\\\1", " ".join(text.split()))
-    return powers(escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+def verdicts(items: Sequence[tuple[str, str]]) -> str:
+    """A list in which each text stands behind its verdict."""
+    return "\n".join(f"- **{badge(word)}**: {escaped(text)}" for word, text in items)
+
+
+def bullets(items: Sequence[str]) -> str:
+    """A list of texts."""
+    return "\n".join(f"- {escaped(text)}" for text in items)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose rows are Markdown already; the first column holds names."""
+    lines = [[escaped(name) for name in head], ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def picture(name: str, alt: str) -> str:
+    """A picture of the folder `FIGURES` beside the report."""
+    return f"![{escaped(alt)}]({FIGURES}/{name})"

@@ -1,18 +1,17 @@
-"""The report of a reproduction: a page that opens from disk, and the same as Markdown."""
+"""The report of a reproduction: a Markdown page, and its figures."""
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from craftmaps.storage.atomic import write_whole
-from reproduction.document import Block, Entry, Heading, Items, Table, Text, pictures
+from reproduction.figures import draw
 from reproduction.headlines import headlines
 from reproduction.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged
-from reproduction.markdown import FIGURES, markdown
-from reproduction.page import page
-from reproduction.sections import section
+from reproduction.markdown import FIGURES, escaped, heading, link, table, verdicts
+from reproduction.sections import figure_name, has_results, section
 from reproduction.spec import Spec
 from reproduction.store import Results
 from reproduction.verdict import (
@@ -29,27 +28,31 @@ from reproduction.verdict import (
 TITLE = "The papers' tables and figures, run again"
 WORDS = (BETTER, WITHIN, WORSE, ONE_RUN, SKIPPED, NOT_RUN)
 _CLAIMS = (HOLDS, UNDECIDED, FAILS)
+_QUICK = (
+    "This is a quick run: few sizes, one seed, smaller settings. It shows that everything works, "
+    "and decides nothing."
+)
 _RULE = (
-    f"How cells are judged: a printed value is one draw of a randomised method, so it is held "
-    f"against the interval in which one further run of ours is expected with {CONFIDENCE:.0%} "
-    f"confidence: mean ± t s √(1 + 1/n) over n seeds, where s / mean is pooled over the cells of "
-    f"the method in its panel and t has the degrees of freedom of all of them. Outside of it a "
-    f"cell is better or worse, else within the spread; a value that rounds to the printed one is "
-    f"equal to it. Where no cell of a method has two seeds, nothing is decided: one run. If all "
-    f"methods were exactly as printed, one cell in twenty would still be called better or worse. "
-    f"A claim is judged at every x by Welch's interval of the difference of means, with the same "
-    f"spreads and confidence."
+    f"How cells are judged: a published value is one draw of a randomized method. It is compared "
+    f"with the interval in which one further run of ours falls with {CONFIDENCE:.0%} confidence, "
+    f"mean ± t s √(1 + 1/n) over n seeds. The relative spread s / mean is pooled over all cells of "
+    f"the method in its panel, and t has the degrees of freedom of all of them. A published value "
+    f"inside the interval is within the spread, and one outside makes the cell better or worse; a "
+    f"mean that rounds to the published value equals it. Where no cell of a method has two seeds, "
+    f"nothing is decided: one run. If all methods were exactly as published, one cell in twenty "
+    f"would still be called better or worse. A claim is judged at every x by Welch's interval for "
+    f"the difference of means, with the same spreads and confidence."
 )
 _READING = (
-    "In the tables: ours, mean ± standard deviation (seeds), and [what is printed]; "
-    "rows without brackets are not in the paper."
+    "Entries of the tables: ours as mean ± standard deviation (seeds), and [the published value]. "
+    "Rows without brackets are not in the paper."
 )
 
 
 def write_report(
     specs: Sequence[Spec], results: Results, folder: str | os.PathLike[str], quick: bool = False
 ) -> Path:
-    """Write `index.html`, `README.md` and `figures/`, each file whole or not at all.
+    """Write `README.md` and `figures/`, each file whole or not at all.
 
     Parameters
     ----------
@@ -62,70 +65,65 @@ def write_report(
     Returns
     -------
     path : Path
-        Of the page.
+        The Markdown page.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    blocks = report(specs, results, quick)
-    files = {f"{FIGURES}/{picture.name}": picture.svg for picture in pictures(blocks)}
-    if files:
+    for name, svg in _figures(specs, results, quick):
         (folder / FIGURES).mkdir(exist_ok=True)
-    files |= {"README.md": markdown(blocks).encode(), "index.html": page(TITLE, blocks).encode()}
-    for name, content in files.items():
-        _save(folder / name, content)
-    return folder / "index.html"
+        _save(folder / FIGURES / name, svg)
+    _save(folder / "README.md", report(specs, results, quick).encode())
+    return folder / "README.md"
+
+
+def _figures(specs: Sequence[Spec], results: Results, quick: bool) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of all plots; a method has the same color in all panels of a figure."""
+    for spec in specs:
+        methods = list(dict.fromkeys(method for panel in spec.panels for method in panel.methods))
+        for panel in spec.panels:
+            if panel.kind == "plot" and has_results(panel, results, quick):
+                yield figure_name(spec, panel), draw(panel, results, methods, quick)
 
 
 def _save(path: Path, content: bytes) -> None:
     write_whole(path, lambda file: file.write(content))
 
 
-def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[Block]:
-    """All that is reported, first the summary."""
-    blocks = [Heading(1, TITLE), *opening(specs, results, quick), Text(_RULE), Text(_READING)]
+def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> str:
+    """The page: first the summary, then a section for each table and figure."""
+    blocks = [
+        heading(1, TITLE),
+        *_opening(specs, results, quick),
+        escaped(_RULE),
+        escaped(_READING),
+    ]
     for spec in specs:
         blocks += section(spec, results, quick)
-    return blocks
+    return "\n\n".join(blocks) + "\n"
 
 
-def opening(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[Block]:
+def _opening(specs: Sequence[Spec], results: Results, quick: bool) -> list[str]:
     """What a reader wants first: counts of verdicts, headlines, and a row for each table."""
-    blocks: list[Block] = []
-    if quick:
-        blocks.append(
-            Text(
-                "This is a quick run: few sizes, one seed, smaller settings. It shows that all of "
-                "it works, and decides nothing."
-            )
-        )
-    found = summary(specs, results, quick)
+    blocks = [_QUICK] if quick else []
+    rows = summary(specs, results, quick)
     total: Counter[str] = Counter()
-    for row in found:
+    for row in rows:
         total.update({word: row[word] for word in WORDS})
     told = ", ".join(f"{total[word]} {word}" for word in WORDS)
-    claims = {word: sum(row[f"claims {word}"] for row in found) for word in _CLAIMS}
-    left = sum(row["claims"] for row in found) - sum(claims.values())
+    claims = {word: sum(row[f"claims {word}"] for row in rows) for word in _CLAIMS}
+    left = sum(row["claims"] for row in rows) - sum(claims.values())
     blocks.append(
-        Text(
-            f"Cells: {told}. Claims of the papers: {claims[HOLDS]} hold at every size, "
-            f"{claims[UNDECIDED]} are undecided at some, {claims[FAILS]} fail at some, {left} wait "
-            f"for two seeds."
-        )
+        f"Cells: {told}. Claims of the papers: {claims[HOLDS]} hold at every size, "
+        f"{claims[UNDECIDED]} are undecided at some, {claims[FAILS]} fail at some, {left} wait "
+        f"for two seeds."
     )
     first = headlines(specs, results, quick)
     if first:
-        blocks += [Heading(3, "Headlines"), Items([(one.word, one.text) for one in first])]
-    rows = [
-        [Entry((row["title"],), anchor=row["name"])]
-        + [Entry((str(row[word] or ""),)) for word in ("measured", *WORDS)]
-        + [Entry((str(row[f"claims {word}"] or ""),)) for word in _CLAIMS]
-        for row in found
-    ]
-    return [
-        *blocks,
-        Heading(3, "Table by table"),
-        Table(["cells", "measured", *WORDS, *(f"claims: {word}" for word in _CLAIMS)], rows),
-    ]
+        blocks += [heading(2, "Headlines"), verdicts([(one.word, one.text) for one in first])]
+    counted = ["measured", *WORDS, *(f"claims {word}" for word in _CLAIMS)]
+    lines = [[link(row["title"]), *(str(row[word] or "") for word in counted)] for row in rows]
+    head = ["cells", "measured", *WORDS, *(f"claims: {word}" for word in _CLAIMS)]
+    return [*blocks, heading(2, "Table by table"), table(head, lines)]
 
 
 def summary(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[dict[str, Any]]:

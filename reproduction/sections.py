@@ -1,13 +1,11 @@
 """The section of one table or figure in a report."""
 
-import itertools
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reproduction.document import Block, Cards, Entry, Heading, Items, Picture, Table, Text
-from reproduction.figures import draw
 from reproduction.judge import NOT_PRINTED, NOT_RUN, Cell, cells, columns, judged
+from reproduction.markdown import badge, bullets, escaped, heading, picture, table, verdicts
 from reproduction.numerals import clock, decimals, labels, number
 from reproduction.spec import Panel, Spec, key_of
 from reproduction.store import Results
@@ -15,84 +13,85 @@ from reproduction.store import Results
 _MOST_POINTS = 6  # of a curve in a table
 
 
-def section(spec: Spec, results: Results, quick: bool = False) -> list[Block]:
-    """Protocol, panels, claims, and where all of it was measured."""
-    blocks: list[Block] = [Heading(2, spec.title, spec.name)]
-    blocks += [Text(f"{spec.paper}."), Text(spec.protocol)]
+def section(spec: Spec, results: Results, quick: bool = False) -> list[str]:
+    """Protocol, panels, claims, and where all of it was measured, as blocks of Markdown."""
+    blocks = [heading(2, spec.title), escaped(f"{spec.paper}."), escaped(spec.protocol)]
     if spec.choices:
-        blocks += [Text("Choices where the paper is silent:")]
-        blocks += [Items([("", choice) for choice in spec.choices])]
-    methods = list(dict.fromkeys(method for panel in spec.panels for method in panel.methods))
-    shown = [panel for panel in spec.panels if _any(panel, results, quick)]
-    for kind, group in itertools.groupby(shown, key=lambda panel: panel.kind):
-        panels = [list(_panel(spec, panel, results, methods, quick)) for panel in group]
-        blocks += [Cards(panels)] if kind == "plot" else itertools.chain(*panels)
+        blocks += ["Choices where the paper is silent:", bullets(spec.choices)]
+    for panel in spec.panels:
+        if has_results(panel, results, quick):
+            blocks += _panel(spec, panel, results, quick)
     blocks += _without_results(spec, results, quick)
     left_out = [panel.title for panel in spec.panels if not columns(panel, quick)]
     if left_out:
-        blocks.append(Text(f"Left out of a quick run: {'; '.join(left_out)}."))
+        blocks.append(escaped(f"Left out of a quick run: {'; '.join(left_out)}."))
     if spec.claims:
-        blocks += [Heading(3, "What the paper claims"), Items(list(_claims(spec, results, quick)))]
+        told = list(_claims(spec, results, quick))
+        blocks += [heading(3, "What the paper claims"), verdicts(told)]
     return [*blocks, *_measured(spec, results, quick)]
 
 
-def _panel(
-    spec: Spec, panel: Panel, results: Results, methods: Sequence[str], quick: bool
-) -> Iterator[Block]:
+def has_results(panel: Panel, results: Results, quick: bool) -> bool:
+    """Whether any cell of the panel was measured."""
+    return any(cell.values for cell in cells(panel, results, quick))
+
+
+def figure_name(spec: Spec, panel: Panel) -> str:
+    """The file of a plot."""
+    return f"{spec.name}-{panel.name}.svg"
+
+
+def _panel(spec: Spec, panel: Panel, results: Results, quick: bool) -> Iterator[str]:
     found = cells(panel, results, quick)
-    yield Heading(3, panel.title, f"{spec.name}-{panel.name}")
+    yield heading(3, panel.title)
     if quick and panel.quick_settings:
         changed = ", ".join(f"{name} = {value}" for name, value in panel.quick_settings.items())
-        yield Text(f"In a quick run otherwise than printed: {changed}.")
+        yield escaped(f"Settings of this quick run that differ from the published ones: {changed}.")
     if panel.kind == "plot":
         alt = f"{panel.title}: {panel.unit} against {panel.x_label}, {', '.join(panel.methods)}"
-        yield Picture(f"{spec.name}-{panel.name}.svg", alt, draw(panel, results, methods, quick))
+        yield picture(figure_name(spec, panel), alt)
     single = {cell.x for cell in found} <= set(columns(panel, quick))
     along = panel.axis if panel.curve and single else panel.x_label
     over = f", {panel.relative_to} over the method" if panel.relative_to else ""
     better = "" if panel.lower_is_better else "; more is better"
-    yield Text(f"{panel.unit[:1].upper()}{panel.unit[1:]}{over}{better}; columns: {along}.")
+    yield escaped(f"{panel.unit[:1].upper()}{panel.unit[1:]}{over}{better}; columns: {along}.")
     yield _table(panel, found, along)
     reasons = _reasons(columns(panel, quick), found)
     if reasons:
-        yield Items(reasons)
+        yield verdicts(reasons)
 
 
-def _any(panel: Panel, results: Results, quick: bool) -> bool:
-    return any(cell.values for cell in cells(panel, results, quick))
-
-
-def _without_results(spec: Spec, results: Results, quick: bool) -> Iterator[Block]:
+def _without_results(spec: Spec, results: Results, quick: bool) -> Iterator[str]:
     """The panels of which nothing was measured, and why; each reason once."""
     titles: dict[tuple[str, str], list[str]] = {}
     for panel in spec.panels:
-        if columns(panel, quick) and not _any(panel, results, quick):
+        if columns(panel, quick) and not has_results(panel, results, quick):
             for cell in cells(panel, results, quick):
                 told = titles.setdefault((cell.word, cell.reason or "not run yet."), [])
                 if panel.title not in told:
                     told.append(panel.title)
     if titles:
-        yield Heading(3, "Not measured")
-        yield Items([(word, f"{'; '.join(of)}: {why}") for (word, why), of in titles.items()])
+        yield heading(3, "Not measured")
+        yield verdicts([(word, f"{'; '.join(of)}: {why}") for (word, why), of in titles.items()])
 
 
-def _table(panel: Panel, found: Sequence[Cell], along: str) -> Table:
+def _table(panel: Panel, found: Sequence[Cell], along: str) -> str:
     by_place = {(cell.method, cell.x): cell for cell in found}
     absent = {cell.method: cell for cell in found if not cell.values}
     x = list(dict.fromkeys(cell.x for cell in found if cell.values or not panel.curve))
     if panel.curve and len(x) > _MOST_POINTS:
         x = [x[round(i * (len(x) - 1) / (_MOST_POINTS - 1))] for i in range(_MOST_POINTS)]
     rows = [
-        [Entry((method,))]
+        [escaped(method)]
         + [_entry(panel, by_place.get((method, one), absent.get(method))) for one in x]
         for method in panel.methods
     ]
-    return Table([along, *labels(x)], rows)
+    return table([along, *labels(x)], rows)
 
 
-def _entry(panel: Panel, cell: Cell | None) -> Entry:
+def _entry(panel: Panel, cell: Cell | None) -> str:
     if cell is None:
-        return Entry(("",))
+        return ""
     digits = panel.digits if panel.printed else None
     printed = number(cell.printed, digits)
     lines = [f"[{printed}]"] if printed else []
@@ -101,7 +100,8 @@ def _entry(panel: Panel, cell: Cell | None) -> Entry:
         spread = number(cell.deviation, places, shown=1)
         ours = number(cell.mean, digits) + (f" ± {spread}" if spread else "")
         lines.insert(0, f"{ours} ({len(cell.values)})")
-    return Entry(tuple(lines), "" if cell.word == NOT_PRINTED else cell.word)
+    verdict = [] if cell.word == NOT_PRINTED else [badge(cell.word)]
+    return "<br>".join([*map(escaped, lines), *verdict])
 
 
 def _reasons(shown: Sequence[Any], found: Sequence[Cell]) -> list[tuple[str, str]]:
@@ -133,7 +133,7 @@ def _claims(spec: Spec, results: Results, quick: bool) -> Iterator[tuple[str, st
         yield found.word, f"{text}: {told}." if told else f"{text}."
 
 
-def _measured(spec: Spec, results: Results, quick: bool) -> Iterator[Block]:
+def _measured(spec: Spec, results: Results, quick: bool) -> Iterator[str]:
     """Machines, versions, checksums."""
     rows = {
         key_of(row["run"]): row
@@ -144,11 +144,11 @@ def _measured(spec: Spec, results: Results, quick: bool) -> Iterator[Block]:
     }
     if not rows:
         return
-    yield Heading(3, "Where it was measured")
+    yield heading(3, "Where it was measured")
     places: dict[str, list[dict[str, Any]]] = {}
     for row in rows.values():
         places.setdefault(json.dumps(row.get("environment") or {}), []).append(row)
-    items = [("", _place(json.loads(place), made)) for place, made in places.items()]
+    items = [_place(json.loads(place), made) for place, made in places.items()]
     checksums = sorted(
         {
             (row["run"]["data"], row["data_sha256"])
@@ -156,8 +156,8 @@ def _measured(spec: Spec, results: Results, quick: bool) -> Iterator[Block]:
             if row.get("data_sha256")
         }
     )
-    items += [("", f"Data {name}: SHA-256 {checksum}") for name, checksum in checksums]
-    yield Items(items)
+    items += [f"Data {name}: SHA-256 {checksum}" for name, checksum in checksums]
+    yield bullets(items)
 
 
 def _place(environment: dict[str, Any], rows: list[dict[str, Any]]) -> str:

@@ -24,7 +24,7 @@ from craftmaps.cli import options
 from craftmaps.cli.main import craftmaps as command_line
 from craftmaps.storage import array_file
 
-COMMANDS = ("fit", "predict", "evaluate", "compare", "info", "export", "bench", "demo", "reproduce")
+COMMANDS = ("fit", "predict", "evaluate", "compare", "info", "export", "bench", "demo")
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-m", "craftmaps.cli.main"]
 
@@ -87,6 +87,14 @@ def examples():
         found = re.findall(r"^\s+(craftmaps .*)$", text.partition("Example:")[2], flags=re.M)
         assert found, f"{command} --help shows no example"
         yield command, found
+
+
+def test_the_command_that_left_says_where_it_went(folder):
+    _, err = run("craftmaps reproduce all --quick", folder, code=2)
+    assert err == (
+        "craftmaps: the papers are reproduced from a checkout of the repository: "
+        "python -m reproduction all --quick\n"
+    )
 
 
 def test_every_example_of_help_runs_as_printed(folder):

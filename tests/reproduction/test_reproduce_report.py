@@ -1,12 +1,11 @@
-"""The report of a reproduction: its numbers, its page in a browser, its Markdown."""
+"""The report of a reproduction: its numbers, and its Markdown."""
 
 import math
 import re
+from itertools import pairwise
 
 import pytest
 
-from browser import DESKTOP, PHONE, browser, foreign_requests, open_page, overflow
-from browser import skip_without_chromium as skip_without_browser
 from reproduction import spec
 from reproduction.headlines import (
     at_or_below,
@@ -16,6 +15,7 @@ from reproduction.headlines import (
     speed_up,
 )
 from reproduction.judge import cells, judged
+from reproduction.markdown import badge, escaped
 from reproduction.report import summary, write_report
 from reproduction.store import Results
 
@@ -205,92 +205,55 @@ def test_the_summary_counts_cells_and_claims(table, figure, results):
     assert summary([table], results, quick=True)[0]["not run"] == 5  # other settings: other runs
 
 
-def cell(page, table, row, column):
-    """The text of a cell of the nth table."""
-    return page.evaluate(
-        "([t, r, c]) => document.querySelectorAll('table')[t].rows[r].cells[c].innerText",
-        [table, row, column],
-    )
-
-
-@pytest.fixture(scope="module")
-def running():
-    skip_without_browser()
-    with browser() as running:
-        yield running
-
-
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_the_page_shows_all_of_it_and_fits(running, table, figure, results, tmp_path, width):
-    path = write_report([table, figure], results, tmp_path)
-    with open_page(path, width, running) as page:
-        assert page.errors == []
-        assert foreign_requests(page) == []
-        assert overflow(page) == 0
-        assert page.title() != "run"
-        text = page.evaluate("document.body.innerText")
-        verdicts = ("better", "within the spread", "worse", "one run", "skipped", "not run")
-        for word in (*verdicts, "holds", "undecided", "fails"):
-            assert word in text
-        panels = [panel for one in (table, figure) for panel in one.panels]
-        for said in [panel.title for panel in panels] + [table.title, figure.title]:
-            assert said in text
-        for method in [method for panel in panels for method in panel.methods]:
-            assert method in text
-        for said in ("too large for <this> machine", "'gone' is not here", "Another <processor>"):
-            assert said in text
-        assert "0123456789abcdef" * 4 in text
-        assert page.evaluate("[...document.images].map(image => image.naturalWidth > 0)") == [
-            True
-        ] * len(figure.panels)
-        assert cell(page, 1, 1, 1).split("\n") == ["4.5 ± 0.1 (3)", "[9.0]", "✓ better"]
-        assert cell(page, 1, 4, 1).split("\n") == ["2.9 (1)", "[3.0]", "1 one run"]
-        assert cell(page, 1, 5, 1).strip() == "1.5 ± 0.03 (3)"
-        assert cell(page, 1, 3, 3).split("\n") == ["○ not run"]
-        assert [cell(page, 1, 0, column) for column in (0, 1)] == ["E", "210"]
-        sup = "[...document.querySelectorAll('sup')].map(power => power.innerText)"
-        assert {"7", "15", "10", "11", "12"} <= set(page.evaluate(sup))
-        broken = "[...document.querySelectorAll('a')].filter(a => !document.querySelector(a.hash))"
-        assert page.evaluate(f"{broken}.length") == 0
-        wide = "[...document.querySelectorAll('.wide')].map(e => getComputedStyle(e).overflowX)"
-        assert set(page.evaluate(wide)) == {"auto"}
-
-
-def test_text_is_readable_and_verdicts_differ_in_colour(running, table, results, tmp_path):
-    path = write_report([table], results, tmp_path)
-    with open_page(path, PHONE, running) as page:
-        sizes = "[...document.querySelectorAll('td, p, li, .badge')].map(e => parseFloat("
-        assert min(page.evaluate(sizes + "getComputedStyle(e).fontSize))")) >= 12
-        colours = page.evaluate(
-            "Object.fromEntries([...document.querySelectorAll('.badge')].map("
-            "e => [e.innerText, getComputedStyle(e).color]))"
-        )
-        assert len({colours[f"{s}"] for s in ("✓ better", "≈ within the spread", "✗ worse")}) == 3
-
-
-def test_markdown_says_the_same_and_has_its_pictures(table, figure, results, tmp_path):
-    write_report([table, figure], results, tmp_path)
-    text = (tmp_path / "README.md").read_text()
+def test_the_report_has_every_part(table, figure, results, tmp_path):
+    text = write_report([table, figure], results, tmp_path).read_text()
+    for word in ("better", "within the spread", "worse", "one run", "skipped", "not run"):
+        assert f"{badge(word)}" in text
+    for word in ("undecided", "fails"):
+        assert f"**{badge(word)}**" in text
+    panels = [panel for one in (table, figure) for panel in one.panels]
+    for panel in panels:
+        assert panel.title in text
+        assert all(escaped(method) in text for method in panel.methods)
+    for said in ("too large for &lt;this&gt; machine", "'gone' is not here"):
+        assert said in text
+    assert "Another &lt;processor&gt;" in text
+    assert "0123456789abcdef" * 4 in text
+    assert "| 2.9 (1)<br>\\[3.0\\]<br>1 one run |" in text
+    assert "| 1.5 ± 0.03 (3) |" in text
+    assert "| E | 2<sup>10</sup> | 2<sup>11</sup> | 2<sup>12</sup> |" in text
     pictures = re.findall(r"!\[[^\]]*\]\((figures/[\w.-]+)\)", text)
     assert len(pictures) == len(figure.panels)
-    for picture in pictures:
-        assert (tmp_path / picture).read_text().lstrip().startswith("<?xml")
-    assert "<script" not in text
-    assert "<b>" not in text
+    for path in pictures:
+        assert (tmp_path / path).read_text().lstrip().startswith("<?xml")
+
+
+def test_no_text_of_a_specification_is_taken_for_markup(table, figure, results, tmp_path):
+    text = write_report([table, figure], results, tmp_path).read_text()
+    assert set(re.findall(r"<(/?\w+)", text)) == {"sup", "/sup", "br"}
     assert r"A \*choice\* with a\_name." in text
     assert "A paper \\| with a bar" in text
     assert "| 4.5 ± 0.1 (3)<br>\\[9.0\\]<br>✓ better |" in text
-    assert "2<sup>10</sup>" in text
     rows = [line for line in text.splitlines() if line.startswith("| Good")]
     unescaped = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
     assert unescaped[0] == 5  # a name and three columns
+
+
+def test_links_lead_to_headings(table, figure, results, tmp_path):
+    """An anchor has the letters of a heading, with hyphens between words."""
+    text = write_report([table, figure], results, tmp_path).read_text()
+    anchors = re.findall(r"\]\(#([^)]+)\)", text)
+    assert anchors == ["a-table--its-bcellsb", "a-figure"]
+    levels = [len(mark) for mark in re.findall(r"(?m)^(#+) ", text)]
+    assert levels[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
 
 
 def test_a_report_is_the_same_twice(table, figure, results, tmp_path):
     first = write_report([table, figure], results, tmp_path).read_bytes()
     assert write_report([table, figure], results, tmp_path).read_bytes() == first
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"results.jsonl", "index.html", "README.md", "figures"}
+    assert left == {"results.jsonl", "README.md", "figures"}
 
 
 def test_a_quick_report_says_so(table, figure, results, tmp_path):
@@ -302,7 +265,7 @@ def test_a_quick_report_says_so(table, figure, results, tmp_path):
     page = write_report([table, figure], results, tmp_path, quick=True).read_text()
     assert "on a machine that is not known" in page
     assert "This is a quick run" in page
-    assert "train_rows = 100" in page
+    assert r"train\_rows = 100" in page
     assert "Left out of a quick run: Curves; Times; By data set." in page
 
 
@@ -348,14 +311,14 @@ def test_headlines_of_the_craft_table(tmp_path):
         at_or_below(made, found, ours="CRAFT v2", printed=row) for row in ("CM RFM", "CM TS")
     )
     assert first.text == (
-        "CRAFT v2 is at or below the printed CM RFM in the mean in 2 of 3 cells (67%; the bar is "
-        "90%); 1 more is printed and not measured."
+        "CRAFT v2 is at or below the published CM RFM in the mean in 2 of 3 cells (67%; the bar is "
+        "90%); 1 more is published and not measured."
     )
     assert (first.word, second.word) == ("missed", "missed")
     assert "CM TS in the mean in 2 of 3 cells" in second.text
     best = below_every_row(made, found)
     assert "in 1 of 3 columns (the best, chosen by test error, is CRAFT auto in 2" in best.text
-    assert best.text.endswith("; 1 more is printed and not measured.")
+    assert best.text.endswith("; 1 more is published and not measured.")
     assert best.word == "missed"
     empty = headlines([made], Results(tmp_path / "none"))
     assert [one.word for one in empty] == ["not run"] * 7
@@ -387,7 +350,8 @@ def test_headlines_of_speed_ups(tmp_path):
     found = results(tmp_path)
     told = speed_up(made, found)
     assert (
-        "at least the printed one in 1 of 2 cells; the largest is 10 (RF, 1), printed" in told.text
+        "at least the published one in 1 of 2 cells; the largest is 10 (RF, 1), published"
+        in told.text
     )
     assert told.word == "missed"
     own = own_speed_up(made, found)

@@ -43,6 +43,16 @@ for command in (fit, predict, evaluate, compare, info, export, bench, demo):
     craftmaps.add_command(command)
 
 
+@craftmaps.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1)
+def reproduce(words: tuple[str, ...]) -> None:
+    """Say where this command of version 0.1.0 went."""
+    raise click.UsageError(
+        "the papers are reproduced from a checkout of the repository: python -m reproduction "
+        + " ".join(words)
+    )
+
+
 def main() -> None:
     """Run the command line; exit code 2 is a user's mistake, 130 an interruption."""
     warnings.showwarning = _show_warning

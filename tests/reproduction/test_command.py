@@ -1,4 +1,4 @@
-"""`craftmaps reproduce` as a user runs it: real processes, real files."""
+"""`python -m reproduction` as a user runs it: real processes, real files."""
 
 import json
 import os
@@ -7,14 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from craftmaps.cli.main import craftmaps as command_line
 from reproduction import spec
+from reproduction.command import reproduce
 
-PROGRAM = [sys.executable, "-m", "craftmaps.cli.main", "reproduce"]
+PROGRAM = [sys.executable, "-m", "reproduction"]
+ROOT = Path(__file__).parents[2]
+SEARCHED = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+ENVIRONMENT = os.environ | {"PYTHONPATH": SEARCHED}  # as if the command ran in the checkout
 SPEC = """
 title = "Digits"
 paper = "No paper"
@@ -63,7 +67,12 @@ def folder(tmp_path):
 
 def run(folder, *words, code=0):
     done = subprocess.run(
-        [*PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=300
+        [*PROGRAM, *words],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -81,7 +90,7 @@ def test_all_tables_are_listed(folder):
 
 def here(*words):
     """The JSON report of a command in this process, which need not import the library again."""
-    done = CliRunner().invoke(command_line, ["reproduce", *words, "--json"], catch_exceptions=False)
+    done = CliRunner().invoke(reproduce, [*words, "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
 
@@ -93,10 +102,10 @@ def test_a_table_of_ones_own(folder, monkeypatch):
     head, row = (line.split() for line in out.splitlines()[:2])
     assert head[:3] == ["name", "measured", "better"]
     assert row[0] == "mine"
-    assert "The report is in reproduction/index.html." in out
-    page = (folder / "reproduction" / "index.html").read_text()
+    assert "The report is in reproduction-output/README.md." in out
+    page = (folder / "reproduction-output" / "README.md").read_text()
     assert "This is a quick run" in page
-    results = folder / "reproduction" / "results.jsonl"
+    results = folder / "reproduction-output" / "results.jsonl"
     assert len(results.read_text().splitlines()) == 8  # the runs of both panels are the same
     before = results.read_bytes()
     facts = here("mine.toml", "--seeds", "2")
@@ -104,6 +113,11 @@ def test_a_table_of_ones_own(folder, monkeypatch):
     assert facts["tables"][0]["claims"] == 1
     judged = [facts["tables"][0][word] for word in ("better", "within the spread", "worse")]
     assert sum(judged) == 2  # of TS at two sizes
+    again = here("mine.toml", "--report-only", "--out", "reproduction-output")
+    assert again["tables"] == facts["tables"]
+    nothing = here("mine.toml", "--report-only", "--out", "empty")
+    assert nothing["tables"][0]["measured"] == 0
+    assert not (folder / "empty" / "results.jsonl").exists()
     here("mine.toml", "--full", "--seeds", "1", "--out", "other")
     assert len((folder / "other" / "results.jsonl").read_text().splitlines()) == 8
 
@@ -124,9 +138,9 @@ def test_mistakes_are_told_in_one_sentence(folder, words, complaint):
     (folder / "worse.toml").write_text(SPEC.replace("seeds", "sseds"))
     _, err = run(folder, *words, code=2)
     assert complaint in err
-    assert err.startswith("craftmaps: ")
+    assert err.startswith("reproduction: ")
     assert err.count("\n") == 1
-    assert not (folder / "reproduction").exists()
+    assert not (folder / "reproduction-output").exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -134,18 +148,19 @@ def test_an_interrupted_reproduction_goes_on(folder):
     process = subprocess.Popen(
         [*PROGRAM, "mine.toml", "--full"],
         cwd=folder,
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    results = folder / "reproduction" / "results.jsonl"
+    results = folder / "reproduction-output" / "results.jsonl"
     while process.poll() is None and not (results.exists() and results.stat().st_size):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "results are kept in reproduction: run the same command again to go on." in err
+    assert "results are kept in reproduction-output: run the same command again to continue." in err
     assert "Traceback" not in err
     kept = results.read_text().splitlines()
     assert 0 < len(kept) < 32
@@ -158,8 +173,13 @@ def test_an_interrupted_reproduction_goes_on(folder):
 @pytest.mark.skipif(os.name != "posix", reason="terminals")
 def test_progress_is_shown_on_a_terminal(folder):
     ours, theirs = pty.openpty()
-    words = [*PROGRAM, "mine.toml"]
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+    with subprocess.Popen(
+        [*PROGRAM, "mine.toml"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    ) as process:
         os.close(theirs)
         shown = b""
         try:
