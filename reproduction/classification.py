@@ -1,8 +1,8 @@
 """Test errors of ridge classifiers on features (CRAFT Table 1)."""
 
 import functools
+import json
 import time
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -23,13 +23,12 @@ from reproduction.methods import (
     kernel_of,
 )
 from reproduction.rows import raw_rows, unit_rows
-from reproduction.spec import Run
+from reproduction.spec import Run, key_of
 
 _SEARCHED = 8000  # unknowns up to which alpha is searched for the model itself;
 _LARGE = 4096  # beyond, it is that of the same map of this size
 _ADVISED = 1024  # components that advice is asked for
 RECOMMENDED = "Recommended"
-_alphas: dict[tuple[Any, ...], float] = {}
 
 
 def measure(run: Run) -> dict[str, float]:
@@ -41,23 +40,17 @@ def measure(run: Run) -> dict[str, float]:
     the rows as they are, at the size of the run. Where all of many rows are landmarks, their kernel
     matrix is solved with.
     """
-    advised = run["method"] == RECOMMENDED
-    data = (raw_rows if advised else unit_rows)(run["data"], run["seed"])
-    few = slice(run.get("train_rows"))
-    X, y = data.X_train[few], data.y_train[few]
+    data, X, y = _rows(run)
     model = _model(run, data, run["size"])
     if run["size"] >= len(X) > MANY and dual.has_landmarks(model):
         return _of_all_rows(run, data, X, y)
     if min(run["size"], len(X)) > _SEARCHED:
-        model[-1].set_params(alpha=_alpha(run, data, X, y))
+        model[-1].set_params(alpha=_alpha(key_of(run | {"size": _LARGE})))
     start = time.perf_counter()
     model.fit(X, y)
     took = time.perf_counter() - start
-    learner = model[-1]
-    if run["size"] == _LARGE:
-        _alphas[_key(run)] = learner.alpha_
     error = 100 * (1 - model.score(data.X_test, data.y_test))
-    return {"error": float(error), "alpha": float(learner.alpha_), "fit_seconds": took}
+    return {"error": float(error), "alpha": float(model[-1].alpha_), "fit_seconds": took}
 
 
 def _of_all_rows(run: Run, data: Dataset, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
@@ -94,14 +87,19 @@ def _advice(name: str, seed: int, train_rows: int | None) -> Pipeline:
     return make_pipeline("passthrough", learner)
 
 
-def _alpha(run: Run, data: Dataset, X: np.ndarray, y: np.ndarray) -> float:
-    if _key(run) not in _alphas:
-        _alphas[_key(run)] = float(_model(run, data, _LARGE).fit(X, y)[-1].alpha_)
-    return _alphas[_key(run)]
+@functools.cache
+def _alpha(key: str) -> float:
+    """The alpha that the learner chooses in a run, given as its key: the same for larger sizes."""
+    run: Run = json.loads(key)
+    data, X, y = _rows(run)
+    return float(_model(run, data, run["size"]).fit(X, y)[-1].alpha_)
 
 
-def _key(run: Run) -> tuple[Any, ...]:
-    return tuple(run.get(name) for name in ("data", "method", "degree", "seed", "train_rows"))
+def _rows(run: Run) -> tuple[Dataset, np.ndarray, np.ndarray]:
+    """The data set of a run, and the rows and labels that it trains on."""
+    data = (raw_rows if run["method"] == RECOMMENDED else unit_rows)(run["data"], run["seed"])
+    few = slice(run.get("train_rows"))
+    return data, data.X_train[few], data.y_train[few]
 
 
 @functools.cache

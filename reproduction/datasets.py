@@ -1,10 +1,14 @@
-"""Named data sets: from a folder of your own, from OpenML, or bundled with scikit-learn."""
+"""Named data sets, from archives in a folder of your own, from OpenML, or from scikit-learn.
+
+Only "digits" is always there, because scikit-learn contains it. The other sets are read from `.npz`
+archives in the folder that the environment variable CRAFTMAPS_DATA names. `data_sources` says for
+each of them where its rows come from and how to make the archive. Some sets are fetched from OpenML
+if the archive is missing; for the others `load` raises `Missing`, with what to do.
+"""
 
 import hashlib
 import os
-import warnings
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -16,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from reproduction.data_sources import SOURCES, Source
 
-__all__ = ["NAMES", "Dataset", "Missing", "load", "split"]
+__all__ = ["NAMES", "Dataset", "Missing", "checksum", "load", "split"]
 
 
 class Missing(LookupError):
@@ -35,7 +39,7 @@ class Dataset:
     X_test, y_test : ndarray or None
         None where there is no customary test set: all rows are in X_train. See `split`.
     sha256 : str
-        Of the file that they were read from, or of the arrays if there was none.
+        `checksum` of rows and labels.
     """
 
     name: str
@@ -51,32 +55,28 @@ NAMES = ("digits", *SOURCES)
 
 
 def load(name: str) -> Dataset:
-    """A data set by its name, one of `NAMES`: the rows as float32, the labels as they are.
-
-    It comes from the folder that the environment variable CRAFTMAPS_DATA names, where a file
-    NAME.npz holds X_train, y_train, X_test and y_test, or X and y; otherwise from OpenML, which
-    scikit-learn keeps on disk. "digits" is part of scikit-learn.
+    """Load a data set by its name: the rows as float32, the labels as they are.
 
     Nothing is scaled. USPS is in [-1, 1]: add 1 before rows get unit norm. Nursery is one-hot.
 
     Parameters
     ----------
     name : str
-        "adult" is another name of "a9a".
+        One of `NAMES`; "adult" is another name of "a9a".
 
     Raises
     ------
     Missing
-        If the set is neither in the folder nor to be had from OpenML, with the way to get it.
+        If the set is neither in the folder nor at OpenML. The message says how to supply it.
     ValueError
-        If there is no such name, or if the file is not the one that is known under this name.
+        If there is no such name, or if the archive holds other rows or labels than it should.
 
     Notes
     -----
-    OpenML has mnist, usps, pendigits, letter, a9a, spambase, nursery, covertype and kin8nm. All of
-    these are untested against its server. Their labels are as OpenML writes them, of usps 1 to 10.
-    mnist, usps, pendigits and a9a are taken to have their training rows first; letter has no test
-    rows there, because LIBSVM's split is not known to it.
+    Fetching from OpenML is tested with a local cache only, never against its server. Its sets may
+    differ from the archives: labels are as OpenML writes them, letter has no test rows, and mnist,
+    usps, pendigits and a9a are assumed to have their training rows first. The checksum of what was
+    used is recorded with every result.
 
     Examples
     --------
@@ -131,29 +131,46 @@ def split(dataset: Dataset, train: float = 0.6, seed: int = 0, *, pool: bool = F
 
 
 def _of_file(name: str, path: Path, source: Source) -> Dataset:
-    status = path.stat()
-    found = _sha256(path, status.st_size, status.st_mtime_ns)
-    if source.sha256 not in (None, found):
-        raise ValueError(
-            f"{path} is not the file that is known as {name!r}: its SHA-256 is {found}, not "
-            f"{source.sha256}."
-        )
     parts = _read(path)
     if "onehot" in parts:
         parts["X"] = parts["onehot"]
     if "X" in parts:
         parts = {"X_train": parts["X"], "y_train": parts["y"]}
+    X, y, y_test = _rows(parts["X_train"]), parts["y_train"], parts.get("y_test")
     X_test = _rows(parts["X_test"]) if "X_test" in parts else None
-    return Dataset(
-        name, _rows(parts["X_train"]), parts["y_train"], X_test, parts.get("y_test"), found
-    )
+    digest = checksum(X, y, X_test, y_test)
+    if source.sha256 not in (None, digest):
+        raise ValueError(
+            f"{path} does not hold the rows and labels that are known as {name!r} "
+            f"({source.contents}): their checksum is {digest}, not {source.sha256}."
+        )
+    return Dataset(name, X, y, X_test, y_test, digest)
 
 
-@cache
-def _sha256(path: Path, size: int, changed: int) -> str:
-    """Of a file; read once per process, and again when its size or time changes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def checksum(
+    X: np.ndarray,
+    y: np.ndarray,
+    X_test: np.ndarray | None = None,
+    y_test: np.ndarray | None = None,
+) -> str:
+    """SHA-256 of the rows as float32 and the labels as float64, or of labels that are words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.eye(2, dtype=np.uint8)
+    >>> checksum(rows, [0, 1]) == checksum(rows.astype(float), np.array([0.0, 1.0]))
+    True
+    """
+    digest = hashlib.sha256()
+    for rows, labels in ((X, y), (X_test, y_test)):
+        if rows is not None and labels is not None:
+            digest.update(np.ascontiguousarray(rows, dtype="<f4").data)
+            words = np.asarray(labels).dtype.kind == "U"
+            digest.update(
+                "\n".join(labels).encode() if words else np.asarray(labels, dtype="<f8").tobytes()
+            )
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -181,11 +198,9 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 
 def _of_openml(name: str, source: Source) -> Dataset:
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "A network error occurred")  # one sentence will do
-            X, y = fetch_openml(
-                data_id=source.openml, return_X_y=True, as_frame=False, parser="liac-arff"
-            )
+        X, y = fetch_openml(
+            data_id=source.openml, return_X_y=True, as_frame=False, parser="liac-arff"
+        )
     except OSError as error:  # no network, or a server that does not answer
         raise Missing(f"{_way_to_get(name)} OpenML has it too, but: {error}") from error
     if source.n_rows not in (None, X.shape[0]):
@@ -200,10 +215,10 @@ def _of_openml(name: str, source: Source) -> Dataset:
 
 def _of_arrays(name: str, X: Any, y: np.ndarray, n_train: int | None = None) -> Dataset:
     X = _rows(X.toarray() if sparse.issparse(X) else X)
-    found = hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
     if n_train is None:
-        return Dataset(name, X, y, None, None, found)
-    return Dataset(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:], found)
+        return Dataset(name, X, y, None, None, checksum(X, y))
+    parts = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
+    return Dataset(name, *parts, checksum(*parts))
 
 
 def _rows(X: np.ndarray) -> np.ndarray:
@@ -222,13 +237,8 @@ def _labels(y: np.ndarray) -> np.ndarray:
 
 def _way_to_get(name: str) -> str:
     source = SOURCES[name]
-    if source.sha256 is None:
-        file = f"{source.file} (X_train, y_train, X_test and y_test, or X and y)"
-        return (
-            f"{name} is not at hand: get it from {source.home}, save it with numpy.savez as {file} "
-            f"and let CRAFTMAPS_DATA name its folder."
-        )
     return (
-        f"{name} is not at hand: let CRAFTMAPS_DATA name a folder with the file {source.file} "
-        f"whose SHA-256 is {source.sha256}; its rows are those of {source.home}."
+        f"{name} is not at hand: let CRAFTMAPS_DATA name a folder with the archive {source.file} "
+        f"({source.contents}). Its rows come from {source.home}; reproduction/data_sources.py says "
+        f"how to make an archive."
     )

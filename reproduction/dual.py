@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgWarning, cho_factor, cho_solve, solve_triangular
 
+from craftmaps.learn import OnePassClassifier
+from craftmaps.learn.codes import CodeMatrix, OneVsRest
 from craftmaps.learn.solvers.conjugate_gradients import (
     block_conjugate_gradients,
     independent_targets,
@@ -39,7 +41,7 @@ def predictions(model: Any, X: np.ndarray, y: np.ndarray, X_test: Any) -> np.nda
     Kernel, scaling, metric, code and alpha are those of the pipeline.
     """
     learner, (rows, kernel) = model[-1], _seen(model, X)
-    code, labels = learner._code, np.searchsorted(learner.classes_, y)
+    code, labels = _code_of(learner), np.searchsorted(learner.classes_, y)
     targets = code.encode(labels).astype(np.float64)
     coef, intercept = dual_ridge(kernel, rows, targets, float(learner.alpha_))
     narrow = coef.astype(rows.dtype)
@@ -48,6 +50,12 @@ def predictions(model: Any, X: np.ndarray, y: np.ndarray, X_test: Any) -> np.nda
         predicted = kernel(_seen(model, X_test[some])[0], rows) @ narrow + intercept
         found.append(code.scores(predicted).argmax(axis=1))
     return np.asarray(learner.classes_[np.concatenate(found)])
+
+
+def _code_of(learner: OnePassClassifier) -> OneVsRest | CodeMatrix:
+    if learner.code_matrix_ is None:
+        return OneVsRest(len(learner.classes_))
+    return CodeMatrix(learner.code_matrix_, learner.decoding)
 
 
 def dual_ridge(

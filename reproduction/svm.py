@@ -3,12 +3,10 @@
 import functools
 import json
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, LinearSVC
 
@@ -37,8 +35,7 @@ def measure(run: Run) -> dict[str, float]:
     cross-validation on up to 1,000 training rows, is not counted.
     """
     method = run["method"]
-    with warnings.catch_warnings(), at_most_threads(1):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` tells
+    with at_most_threads(1):
         if method == EXACT:
             return _exact(key_of({name: run[name] for name in run if name != "size"}))
         name, _, learner = method.partition(" + ")
