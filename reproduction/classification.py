@@ -25,27 +25,27 @@ from reproduction.methods import (
 from reproduction.rows import raw_rows, unit_rows
 from reproduction.spec import Run, key_of
 
-_SEARCHED = 8000  # unknowns up to which alpha is searched for the model itself;
-_LARGE = 4096  # beyond, it is that of the same map of this size
-_ADVISED = 1024  # components that advice is asked for
+_MAX_SEARCHED_UNKNOWNS = 8000  # up to here alpha is searched for the model itself
+_SIZE_OF_ALPHA = 4096  # larger models take the alpha of the same map with so many features
+_ADVISED_COMPONENTS = 1024  # the budget of the advice
 RECOMMENDED = "Recommended"
 
 
 def measure(run: Run) -> dict[str, float]:
     """Test error in per cent, alpha, and seconds of the fit.
 
-    Codes of 200 random bits, as printed, for the papers' methods and one-vs-rest for ours. Alpha
-    is what the learner chooses; where more than 8,000 unknowns are to be solved for, what it
+    The papers' methods learn codes of 200 random bits, as published, and ours one-vs-rest. The
+    learner chooses alpha; a model of more than 8,000 unknowns takes the alpha that the learner
     chooses for 4,096 features of the same map. "Recommended" is the advice for 1,024 components on
-    the rows as they are, at the size of the run. Where all of many rows are landmarks, their kernel
-    matrix is solved with.
+    the rows as they are, at the size of the run. Where all rows of a large set are landmarks, the
+    system of their kernel matrix is solved instead.
     """
     data, X, y = _rows(run)
     model = _model(run, data, run["size"])
     if run["size"] >= len(X) > MANY and dual.has_landmarks(model):
         return _of_all_rows(run, data, X, y)
-    if min(run["size"], len(X)) > _SEARCHED:
-        model[-1].set_params(alpha=_alpha(key_of(run | {"size": _LARGE})))
+    if min(run["size"], len(X)) > _MAX_SEARCHED_UNKNOWNS:
+        model[-1].set_params(alpha=_alpha(key_of(run | {"size": _SIZE_OF_ALPHA})))
     start = time.perf_counter()
     model.fit(X, y)
     took = time.perf_counter() - start
@@ -54,7 +54,7 @@ def measure(run: Run) -> dict[str, float]:
 
 
 def _of_all_rows(run: Run, data: Dataset, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    model = _model(run, data, _LARGE).fit(X, y)
+    model = _model(run, data, _SIZE_OF_ALPHA).fit(X, y)
     start = time.perf_counter()
     found = dual.predictions(model, X, y, data.X_test)
     took = time.perf_counter() - start
@@ -83,7 +83,7 @@ def _model(run: Run, data: Dataset, size: int) -> Pipeline:
 def _advice(name: str, seed: int, train_rows: int | None) -> Pipeline:
     data = raw_rows(name, seed)
     X, y = data.X_train[:train_rows], data.y_train[:train_rows]
-    learner = recommend(X, y, _ADVISED, random_state=seed).learner
+    learner = recommend(X, y, _ADVISED_COMPONENTS, random_state=seed).learner
     return make_pipeline("passthrough", learner)
 
 

@@ -1,8 +1,8 @@
-"""Ridge classification with all rows for landmarks, in the memory of their kernel matrix.
+"""Ridge classification with all rows as landmarks, in the memory of their kernel matrix.
 
-Features z of n landmarks that are the rows themselves have Z Z^T = K, so the coefficients are
-Z^T c with (K + alpha I) c = y, and no feature is needed. K is of single precision: the 60,000 rows
-of MNIST take 14 GB.
+When the n landmarks are the rows themselves, their features Z satisfy Z Z^T = K. The coefficients
+are then Z^T c with (K + alpha I) c = y, so no feature has to be computed. K is in single precision:
+for the 60,000 rows of MNIST it takes 14 GB.
 """
 
 import warnings
@@ -21,14 +21,14 @@ from craftmaps.learn.solvers.conjugate_gradients import (
 from craftmaps.maps import Nystroem
 from craftmaps.maps.wrapped import WrappedMap
 
-_BLOCK = 1000  # rows whose kernel values are made at a time
-_KNOWN = 4096  # rows at most whose kernel makes the preconditioner,
-_ONE_IN = 8  # and one in so many at most
-_DIGITS = 2 / 3  # of single precision that are solved for, as the learner does
+_KERNEL_BLOCK_ROWS = 1000
+_MAX_SAMPLE_ROWS = 4096  # the preconditioner is made of the kernel of at most so many rows
+_SAMPLE_STEP = 8  # and of at most one row in eight
+_SOLVED_DIGITS = 2 / 3  # share of the digits of single precision, as in the learner
 
 
 def has_landmarks(model: Any) -> bool:
-    """Whether the map of a pipeline, fitted or not, is one of landmarks."""
+    """Whether the map of a pipeline, fitted or not, has landmarks."""
     found = model[-1].feature_map
     while isinstance(found, WrappedMap):
         found = found.feature_map
@@ -36,9 +36,9 @@ def has_landmarks(model: Any) -> bool:
 
 
 def predictions(model: Any, X: np.ndarray, y: np.ndarray, X_test: Any) -> np.ndarray:
-    """Labels of test rows, had the Nyström map of a fitted pipeline all rows X for landmarks.
+    """Labels of test rows as if all rows X were landmarks of the Nyström map of a fitted pipeline.
 
-    Kernel, scaling, metric, code and alpha are those of the pipeline.
+    Kernel, scaling, metric, code and alpha come from the pipeline.
     """
     learner, (rows, kernel) = model[-1], _seen(model, X)
     code, labels = _code_of(learner), np.searchsorted(learner.classes_, y)
@@ -81,7 +81,7 @@ def dual_ridge(
         return _centred((K @ V.astype(np.float32)).astype(np.float64)) + alpha * V
 
     basis, back = independent_targets(Y - Y.mean(axis=0), np.ones(len(Y)))
-    tolerance = float(np.finfo(np.float32).eps) ** _DIGITS
+    tolerance = float(np.finfo(np.float32).eps) ** _SOLVED_DIGITS
     solved, reached = block_conjugate_gradients(
         times, _preconditioner(K, alpha), basis, basis.shape[1], tolerance
     )
@@ -93,7 +93,7 @@ def dual_ridge(
 
 def _preconditioner(K: np.ndarray, alpha: float) -> Any:
     """(F F^T + alpha I)^-1, by the inverse of F^T F + alpha I."""
-    known = slice(None, None, max(_ONE_IN, -(-len(K) // _KNOWN)))
+    known = slice(None, None, max(_SAMPLE_STEP, -(-len(K) // _MAX_SAMPLE_ROWS)))
     columns = np.ascontiguousarray(K[:, known])
     small = columns[known].astype(np.float64)
     small[np.diag_indices(len(small))] += np.finfo(np.float32).eps * np.trace(small)
@@ -126,5 +126,5 @@ def _seen(model: Any, X: np.ndarray) -> tuple[np.ndarray, Any]:
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
-    for start in range(0, n_rows, _BLOCK):
-        yield slice(start, start + _BLOCK)
+    for start in range(0, n_rows, _KERNEL_BLOCK_ROWS):
+        yield slice(start, start + _KERNEL_BLOCK_ROWS)

@@ -15,7 +15,7 @@ PACKAGES = ("craftmaps", "numpy", "scipy", "scikit-learn", "numba")
 
 @functools.cache
 def environment() -> dict[str, Any]:
-    """CPU, threads, versions and the commit of the source, if it is a checkout."""
+    """CPU, threads, versions, and the commit of the checkout."""
     return {
         "cpu": cpu(),
         "cores": os.cpu_count(),
@@ -37,12 +37,13 @@ def cpu() -> str:
 
 
 def _commit() -> str | None:
-    here = Path(__file__).parent
-    git = ["git", "-C", str(here)]
+    git = ["git", "-C", str(Path(__file__).parents[1])]
     try:
         found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
         changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", str(here.parent)], capture_output=True, text=True
+            [*git, "status", "--porcelain", "--", "src", "reproduction"],
+            capture_output=True,
+            text=True,
         )
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""The plots of the papers' figures, drawn again."""
+"""Draw the plots of the papers' figures."""
 
 import io
 import math
@@ -14,13 +14,13 @@ from reproduction.numerals import labels
 from reproduction.spec import Panel
 from reproduction.store import Results
 
-# Okabe and Ito's colours, which people with any vision of colours tell apart; without the yellow
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00", "#777777")
+# Okabe and Ito's colors, which color-blind readers can tell apart, without the yellow
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00", "#777777")
 _MARKERS = "osD^vPX*"
 _LINES = ("-", "--", "-.", ":")
-_FEW = 7  # sizes that all have a tick
-_CLOSE = 0.1  # of the axis, within which a second label would touch the first
-_MOST = 250  # points that are drawn of a curve
+_MAX_TICKED_SIZES = 7
+_LABEL_WIDTH = 0.1  # share of the axis; nearer labels would touch each other
+_MAX_CURVE_POINTS = 250
 
 
 def draw(panel: Panel, results: Results, methods: Sequence[str], quick: bool = False) -> bytes:
@@ -31,7 +31,7 @@ def draw(panel: Panel, results: Results, methods: Sequence[str], quick: bool = F
     panel : Panel
     results : Results
     methods : sequence of str
-        Of all panels of the figure: each has its colour and marker in all of them.
+        Methods of all panels of the figure, so that each keeps its color and marker.
     quick : bool, default=False
     """
     figure, axes = new_figure(4.8, 3.9)
@@ -44,8 +44,8 @@ def draw(panel: Panel, results: Results, methods: Sequence[str], quick: bool = F
     for method in panel.methods:
         index = methods.index(method)
         style = {
-            "color": COLOURS[index % len(COLOURS)],
-            "linestyle": _LINES[index // len(COLOURS) % len(_LINES)],
+            "color": COLORS[index % len(COLORS)],
+            "linestyle": _LINES[index // len(COLORS) % len(_LINES)],
         }
         marker = _MARKERS[index % len(_MARKERS)]
         if panel.curve:
@@ -105,11 +105,12 @@ def _draw_curves(
     for x in shown:
         label = _plain(method if len(shown) == 1 else f"{method}, {x}")
         if len({tuple(along) for along, _ in made[x]}) == 1:
-            step = 1 + len(made[x][0][0]) // _MOST
+            step = 1 + len(made[x][0][0]) // _MAX_CURVE_POINTS
             along = made[x][0][0][::step]
             stack = np.array([values[::step] for _, values in made[x]])
-            few = {"marker": marker, "markersize": 4.5} if len(along) < 2 * _FEW else {}
-            axes.plot(along, stack.mean(axis=0), linewidth=1.4, label=label, **few, **style)
+            few = len(along) < 2 * _MAX_TICKED_SIZES
+            marks: dict[str, Any] = {"marker": marker, "markersize": 4.5} if few else {}
+            axes.plot(along, stack.mean(axis=0), linewidth=1.4, label=label, **marks, **style)
             low, high = stack.min(axis=0), stack.max(axis=0)
             axes.fill_between(along, low, high, color=style["color"], alpha=0.15, linewidth=0)
             continue
@@ -120,11 +121,11 @@ def _draw_curves(
 def _label_x(axes: Any, x: Sequence[Any]) -> None:
     """Ticks where the runs are, if they are few."""
     numeric = all(isinstance(one, int | float) for one in x)
-    if not numeric or len(x) <= _FEW:
+    if not numeric or len(x) <= _MAX_TICKED_SIZES:
         at = np.array(x if numeric else range(len(x)), dtype=float)
         names = [_power(label) for label in labels(x)]
         seen = np.log(at) if axes.get_xscale() == "log" else at
-        for i in np.flatnonzero(np.diff(seen) < _CLOSE * np.ptp(seen)):
+        for i in np.flatnonzero(np.diff(seen) < _LABEL_WIDTH * np.ptp(seen)):
             names[i] = ""
         axes.set_xticks(at, names)
         axes.set_xticks([], minor=True)
@@ -146,7 +147,7 @@ def _legend(figure: Any, axes: Any, printed: bool) -> None:
 
 
 def _plain(text: str) -> str:
-    """As it is: a dollar sign begins no formula; powers are raised."""
+    """Escape dollar signs, which would begin a formula, and raise powers."""
     return _power(text.replace("$", r"\$"))
 
 

@@ -11,9 +11,9 @@ from reproduction.spec import Panel, Spec
 from reproduction.store import Results
 from reproduction.verdict import UNDECIDED
 
-_BAR = 0.9  # share of the cells
-_POINT = 1  # per cent of accuracy that a faster row may lack
-# our map with its defaults, with all that it can learn, and of gradients instead of pixels
+_SHARE_OF_CELLS = 0.9  # the bar: cells that must be as good as published
+_MAX_ACCURACY_LOSS = 1  # percentage points that a faster row may lose
+# the map with its defaults, with a learned metric, and on gradients instead of pixels
 _CRAFT = ("CRAFT v2", "CRAFT metric", "CRAFT images")
 
 
@@ -50,7 +50,7 @@ def headlines(specs: Sequence[Spec], results: Results, quick: bool = False) -> l
 def at_or_below(
     spec: Spec, results: Results, quick: bool = False, *, ours: str, printed: str
 ) -> Headline:
-    """In how many cells a row of ours is as good as a printed row, or better."""
+    """In how many cells a row of ours is as good as a published row, or better."""
     won = []
     for panel in _panels(spec, quick):
         for cell in cells(panel, results, quick):
@@ -64,13 +64,13 @@ def at_or_below(
     total = sum(not math.isnan(one) for panel in spec.panels for one in panel.printed[printed])
     text = (
         f"{what} in the mean in {sum(won)} of {len(won)} cells ({share:.0%}; the bar is "
-        f"{_BAR:.0%}){_missing(total - len(won))}."
+        f"{_SHARE_OF_CELLS:.0%}){_missing(total - len(won))}."
     )
-    return Headline(text, "reached" if share >= _BAR else "missed")
+    return Headline(text, "reached" if share >= _SHARE_OF_CELLS else "missed")
 
 
 def below_every_row(spec: Spec, results: Results, quick: bool = False) -> Headline:
-    """In how many columns the best of the rows that only we have is below all printed ones."""
+    """In how many columns the best of the rows that only we have is below all published ones."""
     won, best = [], []
     for panel in _panels(spec, quick):
         ours = [cell for cell in cells(panel, results, quick) if cell.method not in panel.printed]
@@ -96,7 +96,7 @@ def below_every_row(spec: Spec, results: Results, quick: bool = False) -> Headli
 
 
 def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
-    """In how many cells a method is sped up at least as much as printed."""
+    """In how many cells a method is sped up at least as much as published."""
     pairs = [
         (panel, cell)
         for panel in _panels(spec, quick)
@@ -121,7 +121,7 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
 
 
 def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
-    """In how many columns a row of ours is as fast as the fastest printed one, and as accurate."""
+    """In how many columns a row of ours is as fast as the fastest published row, and as good."""
     won, largest = [], 0.0
     for panel in _panels(spec, quick):
         ours = [
@@ -147,8 +147,8 @@ def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
         return Headline(f"{_short(spec)}: our own speed-ups were not measured.", NOT_RUN)
     return Headline(
         f"{_short(spec)}: a row of ours has at least the largest published speed-up of the column, "
-        f"at no more than {_POINT} point less than the published accuracy beside it, in "
-        f"{sum(won)} of {len(won)} columns; the largest of ours is {largest:,.0f}.",
+        f"at no more than {_MAX_ACCURACY_LOSS} point less than the published accuracy beside it, "
+        f"in {sum(won)} of {len(won)} columns; the largest of ours is {largest:,.0f}.",
         "reached" if all(won) else "missed",
     )
 
@@ -156,18 +156,18 @@ def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
 def _as_accurate(
     spec: Spec, timed: Panel, printed: str, x: Any, results: Results, quick: bool
 ) -> set[str]:
-    """The methods that are about as accurate in a panel's runs as a printed row is."""
+    """The methods that are about as accurate in a panel's runs as a published row is."""
     found = set()
     for panel in spec.panels:
         if panel.value == "accuracy" and panel.settings == timed.settings:
-            bar = panel.printed_at(printed, x) - _POINT
+            bar = panel.printed_at(printed, x) - _MAX_ACCURACY_LOSS
             same_x = (cell for cell in cells(panel, results, quick) if cell.x == x)
             found |= {cell.method for cell in same_x if cell.mean >= bar}
     return found
 
 
 def _gain(panel: Panel, ours: float, printed: float) -> float:
-    """By how much we are better, in the digits that are printed."""
+    """By how much we are better, in the published digits."""
     gain = printed - round(ours, panel.digits)
     return round(gain if panel.lower_is_better else -gain, panel.digits)
 

@@ -50,7 +50,7 @@ def warp_rows(
 
 @compiled
 def deskew_rows(X: np.ndarray, side: int, out: np.ndarray) -> None:
-    """Move the centre of mass of each image to the middle, and shear it until it stands upright.
+    """Move the center of mass of each image to the middle, and shear it until it stands upright.
 
     A line at height y is moved by y mu_xy / mu_yy, where mu are the central second moments.
     """
@@ -70,7 +70,7 @@ def deskew_rows(X: np.ndarray, side: int, out: np.ndarray) -> None:
 
 @compiled
 def _moments(image: np.ndarray, side: int) -> tuple[float, float, float, float]:
-    """Mass, centre of mass (down, right), and mu_xy / mu_yy."""
+    """Mass, center of mass (down, right), and mu_xy / mu_yy."""
     mass = down = right = both = square = 0.0
     for line in range(side):
         total = across = 0.0

@@ -10,10 +10,10 @@ from craftmaps.maps.parts.images import image_shape
 from craftmaps.threads import for_each_block
 from reproduction.image_loops import deskew_rows, warp_rows
 
-_CELLS = 4  # of the grid that an elastic field is drawn on, per side
+_ELASTIC_CELLS = 4  # of the grid that an elastic field is drawn on, per side
 # A cubic B-spline surface of independent control values of variance 1 has variance (151 / 315)^2
 # on average over the plane, and a value uniform in [-a, a] has variance a^2 / 3.
-_CONTROL = 3**0.5 * 315 / 151
+_CONTROL_RANGE = 3**0.5 * 315 / 151
 
 
 def jittered(
@@ -82,7 +82,7 @@ def jittered(
     y = np.asarray(y)
     if len(X) != len(y) or not len(X):
         raise ValueError(f"jittered needs as many labels as images, got {len(y)} for {len(X)}.")
-    amounts = np.array([shift, np.deg2rad(angle), scale, shear, elastic * _CONTROL])
+    amounts = np.array([shift, np.deg2rad(angle), scale, shear, elastic * _CONTROL_RANGE])
     if not (np.isfinite(amounts).all() and (amounts >= 0).all() and scale < 1):
         raise ValueError(
             "shift, angle, scale, shear and elastic must be numbers of at least 0, and scale less "
@@ -92,7 +92,7 @@ def jittered(
 
 
 def deskew(X: Any) -> np.ndarray:
-    """Images moved so that their centre of mass is in the middle, and sheared until upright.
+    """Images moved so that their center of mass is in the middle, and sheared until upright.
 
     Parameters
     ----------
@@ -177,9 +177,9 @@ def _sources(places: np.ndarray, n_images: int, seed: int, originals: bool) -> n
 
 
 def _splines(side: int) -> np.ndarray:
-    """Cubic B-splines on a grid of `_CELLS` cells per side, at the pixels: (_CELLS + 3, side)."""
-    place = np.arange(side) * _CELLS / side
-    t = np.abs(place - np.arange(-1, _CELLS + 2)[:, None])
+    """Cubic B-splines of the elastic grid at the pixels, of shape (_ELASTIC_CELLS + 3, side)."""
+    place = np.arange(side) * _ELASTIC_CELLS / side
+    t = np.abs(place - np.arange(-1, _ELASTIC_CELLS + 2)[:, None])
     near, far = (4 - 6 * t**2 + 3 * t**3) / 6, np.clip(2 - t, 0, None) ** 3 / 6
     return np.asarray(np.where(t < 1, near, far), dtype=np.float32)
 

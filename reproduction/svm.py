@@ -23,8 +23,8 @@ METHODS = (EXACT, *(f"{name} + {by}" for name in MAPS for by in ("LIBLINEAR", ON
 
 _PENALTIES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]  # (1 + t)^10 reaches 1,024
 _SEARCH_ROWS = 1000
-_CACHE = 1000  # megabytes, of LIBSVM
-_BLOCK = 1000  # test rows whose kernel values are held at a time
+_LIBSVM_CACHE_MEGABYTES = 1000
+_KERNEL_BLOCK_ROWS = 1000
 
 
 def measure(run: Run) -> dict[str, float]:
@@ -81,10 +81,10 @@ def _exact(key: str) -> dict[str, float]:
     kernel = kernel_of(run["kernel"], rows.X_train)
     if isinstance(kernel, Polynomial):
         of_kernel = {"degree": kernel.degree, "gamma": kernel.gamma, "coef0": kernel.coef0}
-        model = SVC(kernel="poly", cache_size=_CACHE, **of_kernel)
+        model = SVC(kernel="poly", cache_size=_LIBSVM_CACHE_MEGABYTES, **of_kernel)
         X, gram_seconds = rows.X_train, 0.0
     else:
-        model = SVC(kernel="precomputed", cache_size=_CACHE)
+        model = SVC(kernel="precomputed", cache_size=_LIBSVM_CACHE_MEGABYTES)
         X, gram_seconds = _timed(lambda: kernel(rows.X_train))
     model.C = _chosen(model, X, rows.y_train)
     _, fit_seconds = _timed(lambda: model.fit(X, rows.y_train))
@@ -99,8 +99,8 @@ def _predicted(model: SVC, kernel: DotProductKernel, rows: Rows) -> np.ndarray:
     if model.kernel != "precomputed":
         return np.asarray(model.predict(rows.X_test))
     found = []
-    for start in range(0, len(rows.X_test), _BLOCK):
-        X = rows.X_test[start : start + _BLOCK]
+    for start in range(0, len(rows.X_test), _KERNEL_BLOCK_ROWS):
+        X = rows.X_test[start : start + _KERNEL_BLOCK_ROWS]
         K = np.zeros((len(X), len(rows.X_train)))  # columns of the other rows are not read
         K[:, model.support_] = kernel(X, rows.X_train[model.support_])
         found.append(model.predict(K))

@@ -73,7 +73,7 @@ def regrouped(y: np.ndarray, name: str, classes: str, seed: int) -> np.ndarray:
 
 
 def scaled(train: np.ndarray, test: np.ndarray, lengths: str) -> tuple[np.ndarray, np.ndarray]:
-    """Columns to [0, 1] and the longest row to length 1, as learnt from the training rows.
+    """Columns to [0, 1] and the longest row to length 1, as learned from the training rows.
 
     With lengths "unit" every row gets length 1.
     """

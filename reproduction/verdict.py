@@ -1,9 +1,9 @@
-"""Ours against what is printed, and one method against another: decided by intervals.
+"""Compare our values with published ones, and one method with another, by intervals.
 
-A printed value is one draw of a randomised method, so it is held against the interval in which one
+A published value is one draw of a randomized method. It is compared with the interval in which one
 further run of ours is expected, mean ± t s sqrt(1 + 1/n). The relative standard deviation s / mean
-is pooled over the cells of a method: few seeds say little about a spread, and cells of a single one
-nothing.
+is pooled over the cells of a method, because a few seeds say little about a spread and a single
+seed says nothing.
 """
 
 import math

@@ -75,7 +75,7 @@ def test_a_run_with_as_many_landmarks_as_many_rows(monkeypatch):
         direct = [classification.measure(one) for one in runs]
         assert not calls
         monkeypatch.setattr(classification, "MANY", 500)
-        monkeypatch.setattr(classification, "_LARGE", 300)
+        monkeypatch.setattr(classification, "_SIZE_OF_ALPHA", 300)
         solved = [classification.measure(one) for one in runs]
         assert len(calls) == 2
         classification.measure(run | {"method": "CRAFT v2", "seed": 0})  # has no landmarks
