@@ -115,6 +115,8 @@ def gaussian(name: str, train_rows: int | None) -> Gaussian:
 
     def score(gamma: float) -> float:
         features = FourierFeatures(Gaussian(gamma), 1024, sampling="orthogonal", random_state=0)
-        return float(np.min(OnePassClassifier(features).fit(X, y).scores_))
+        scores = OnePassClassifier(features).fit(X, y).scores_
+        assert scores is not None  # alpha was searched
+        return float(np.min(scores))
 
     return Gaussian(min(gammas, key=score))

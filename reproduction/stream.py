@@ -31,7 +31,7 @@ def stream_errors(
     *,
     codes: Any = "one-vs-rest",
     n_bits: int | None = None,
-    alpha: Any = "gcv",
+    alpha: Any = "auto",
     **jitter: Any,
 ) -> list[float]:
     """Test error in per cent after each of these numbers of rows, in one pass.
