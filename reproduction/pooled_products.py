@@ -33,6 +33,9 @@ class PooledMaclaurin(RandomMaclaurin):
             raise ValueError("pooled projections are real; set complex_to_real=False.")
         return PooledProducts.draw(counts, self.weights_, first_column, n_columns_in, rng)
 
+    def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        return float("nan")  # no formula is known
+
 
 @dataclass(frozen=True)
 class PooledProducts:

@@ -7,6 +7,7 @@ from scipy.linalg import hadamard
 
 import oracles
 from craftmaps import CraftMap, Polynomial
+from craftmaps.diagnose import expected_error
 from reproduction.pooled_products import PooledMaclaurin, PooledProducts
 from unbiased import Biased, check_unbiased, kernel_estimates
 
@@ -76,6 +77,11 @@ def test_the_map_is_as_biased_as_its_formula_says():
     check_unbiased(estimates, expected, smallest=0.25)
     with pytest.raises(Biased):
         check_unbiased(estimates, [c for c, _, _ in pairs], smallest=0.25)
+
+
+def test_there_is_no_formula_for_the_error():
+    with pytest.raises(ValueError, match="measure it with gram_error"):
+        expected_error(PooledMaclaurin(Polynomial(3), 64), X)
 
 
 def test_complex_features_are_refused():

@@ -246,8 +246,6 @@ class RandomMaclaurin(FeatureMap):
             )
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
-        if self.projection == "pooled":
-            return float("nan")
         return maclaurin_error(
             self.kernel_,
             X,
