@@ -35,7 +35,7 @@ def named_map(kernel: Any, name: str | None, n_components: int, seen: Survey, se
     if name is None:
         return candidates.independent_map(kernel, n_components, seen.X.shape[1], seed)
     kind = names.maps()[name]
-    few = min(n_components, len(seen.y)) if kind is Nystroem else n_components
+    few = min(n_components, seen.n_rows) if kind is Nystroem else n_components
     return kind(kernel, few, random_state=seed)
 
 

@@ -66,10 +66,10 @@ def _measured() -> Iterator[dict[str, Any]]:
         ("exact kernel SVM", None, SVC(kernel="poly", degree=5, gamma=1, coef0=1, C=10)),
         ("linear ridge, no map", None, OnePassClassifier()),
     ]
-    for size in _SIZES:
+    for n_components in _SIZES:
         for name, feature_map in maps.items():
-            sized = clone(feature_map).set_params(n_components=size, random_state=0)
-            models.append((name, size, OnePassClassifier(sized)))
+            sized = clone(feature_map).set_params(n_components=n_components, random_state=0)
+            models.append((name, n_components, OnePassClassifier(sized)))
     for name, size, model in models:
         if size in (None, _SIZES[0]):
             clone(model).fit(data[0], data[2])  # compiles, which is not to be counted
@@ -88,7 +88,8 @@ def _plot(rows: list[dict[str, Any]]) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8.5, 4.2), layout="constrained")
-    for row, style in zip((row for row in rows if row["n_components"] is None), ("-", "--")):
+    exact = [row for row in rows if row["n_components"] is None]
+    for row, style in zip(exact, ("-", "--"), strict=True):
         axes.axhline(row["error"], color="0.4", linestyle=style, label=row["model"])
     for name in dict.fromkeys(row["model"] for row in rows if row["n_components"]):
         errors = [row["error"] for row in rows if row["model"] == name]

@@ -22,10 +22,12 @@ def evaluate(
     Example:
       craftmaps evaluate model.craft test.csv --target class
     """
+    import numpy as np
+
     from craftmaps.cli.rows import learner_of, open_rows
 
     learner, names = learner_of(model)
-    n_targets = 1 if hasattr(learner, "classes_") else learner.intercept_.size
+    n_targets = 1 if hasattr(learner, "classes_") else len(np.atleast_1d(learner.intercept_))
     if n_targets > 1:
         raise click.UsageError(
             f"{model} predicts {n_targets} targets, and evaluate takes models of one."

@@ -25,10 +25,8 @@ _SEARCH_ROWS = 26_000  # that --auto searches with
 @click.option("--budget", help="For --auto instead of --components: 60s, 5min, 200MB, 1ms/row.")
 @click.option(
     "--map-rows",
-    default=10_000,
-    show_default=True,
     type=click.IntRange(1),
-    help="Rows that the map is fitted on, drawn from all.",
+    help="Rows that the map is fitted on, drawn from all; default: 10000.",
 )
 @click.option("--alpha", type=float, help="Penalty; default: by generalized cross-validation.")
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
@@ -45,8 +43,8 @@ _SEARCH_ROWS = 26_000  # that --auto searches with
 def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None:
     """Learn a model from files of any size.
 
-    DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. They are read twice:
-    once to count rows and classes and to draw a sample for the map, once to learn.
+    DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. They are read three
+    times: to count rows and classes, to draw a sample for the map, and to learn.
 
     \b
     Example:
@@ -98,24 +96,24 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
 
 def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:
     import numpy as np
-    from sklearn.frozen import FrozenEstimator
 
     from craftmaps import OnePassClassifier, OnePassRegressor
     from craftmaps.cli.rows import open_rows, survey
+    from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 
     reading = {name: given[name] for name in ("format", "columns", "no_header", "skip_bad_rows")}
     rows = open_rows(data, given["target"], weight=given["weight"], **reading)
-    size = _SEARCH_ROWS if given["auto"] else given["map_rows"]
-    seen = survey(rows, size, given["classify"])
+    map_rows = given["map_rows"] or DEFAULT_MAP_ROWS
+    seen = survey(rows, _SEARCH_ROWS if given["auto"] else map_rows, given["classify"])
     rows.n_rows = seen.n_rows
     feature_map, alpha, facts = _chosen(seen, **given)
-    frozen = FrozenEstimator(feature_map.fit(seen.X, seen.y))
-    keeping = {"checkpoint": given["checkpoint"], "every": given["checkpoint_every"]}
+    keeping = {name: given[name] for name in ("checkpoint", "checkpoint_every")}
     learner: Any
     if seen.classes is None:
-        learner = OnePassRegressor(frozen, alpha=alpha).fit_blocks(rows, **keeping)
+        learner = OnePassRegressor(feature_map, alpha=alpha, map_rows=map_rows)
+        learner.fit_blocks(rows, **keeping)
     else:
-        learner = OnePassClassifier(frozen, alpha=alpha)
+        learner = OnePassClassifier(feature_map, alpha=alpha, map_rows=map_rows)
         learner.fit_blocks(rows, seen.classes, **keeping)
     facts |= _errors(learner, seen)
     if rows.names is not None:

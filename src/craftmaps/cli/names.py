@@ -18,7 +18,7 @@ def kernels() -> dict[str, type]:
 
     classes = [getattr(room, name) for name in room.__all__]
     return {
-        getattr(one, "short_name", None) or _kebab(one.__name__): one
+        one.short_name or _kebab(one.__name__): one
         for one in classes
         if not inspect.isabstract(one) and not _required(one)
     }

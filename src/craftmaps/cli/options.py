@@ -21,7 +21,7 @@ class StoppedError(Exception):
 
 @contextmanager
 def stoppable(way_on: Callable[[], str]) -> Iterator[None]:
-    """Make Ctrl-C raise StoppedError with what `way_on` says, whatever error becomes of it on the way.
+    """Make Ctrl-C raise StoppedError with what `way_on` says, whatever becomes of it on the way.
 
     NumPy for one drops a KeyboardInterrupt that comes while it compares structured arrays, and
     raises a TypeError about their types.
@@ -70,7 +70,9 @@ def output(text: str) -> Decorator:
 def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
     """Raise unless a file can be written there, before any work is done."""
     if suffixes and not path.lower().endswith(suffixes):
-        raise click.UsageError(f"-o must be a {' or '.join(suffixes)} file, got {path}.")
+        raise click.UsageError(
+            f"-o must be a file that ends in {' or '.join(suffixes)}, got {path}."
+        )
     from craftmaps.storage.atomic import check_place
 
     check_place(path)

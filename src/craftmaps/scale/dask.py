@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from craftmaps.learn.checkpoint import unpacked
+from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
 from craftmaps.scale.cluster.sample import (
     in_order,
@@ -93,10 +94,11 @@ def fit(
         )
         classes = np.unique(np.concatenate([labels for labels, _ in counted]))
         lengths = [length for _, length in counted]
-    size = sample_size(estimator, map_rows)
-    if size is not None and lengths is None:
+    fitted = needs_rows(estimator.feature_map)
+    if fitted and lengths is None:
         lengths = list(dask.compute(*(_length(p[1] if p[1:] else p[0][1]) for p in partitions)))
-    rows = _first_row(partitions) if size is None else _sample(partitions, lengths, size)
+    size = sample_size(estimator, map_rows)
+    rows = _sample(partitions, lengths, size) if fitted else _first_row(partitions)
     learner = fold.begin(estimator, *rows, classes)
     starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
     shared = delayed(learner, pure=False, traverse=False)
@@ -210,7 +212,7 @@ def _first_row(partitions: list[list[Any]]) -> tuple[Any, np.ndarray]:
     raise no_rows()
 
 
-def _sample(partitions: list[list[Any]], lengths: Any, size: int) -> tuple[Any, np.ndarray]:
+def _sample(partitions: list[list[Any]], lengths: Any, size: int | None) -> tuple[Any, np.ndarray]:
     """The rows that the map is fitted on."""
     places = places_in_partitions(lengths, size)
     wanted = [

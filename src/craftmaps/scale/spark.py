@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
 from craftmaps.scale.cluster.arrow import column_of, rows_of
 from craftmaps.scale.cluster.sample import no_rows, places_in_partitions, sample_size, stacked
@@ -101,17 +102,20 @@ def fit(
     narrow = frame.select(*columns)
     read = partial(rows_of, features=features, labels=targets, weight=weight)
     n_parts = narrow.rdd.getNumPartitions()
-    size = sample_size(estimator, map_rows)
+    fitted = needs_rows(estimator.feature_map)
     unknown = targets if is_classifier(estimator) and classes is None else []
     lengths = None
-    if unknown or size is not None:
+    if unknown or fitted:
         # other columns may be cut into other partitions, where rows have other places
-        counted = narrow if size is not None else frame.select(*targets)
+        counted = narrow if fitted else frame.select(*targets)
         labels, lengths = _counted(counted, unknown, n_parts)
         classes = labels if unknown else classes
-    rows = _sample(narrow, read, size, lengths)
-    learner = fold.begin(estimator, *rows, classes)
-    starts = fold.first_rows(lengths) if lengths and size is not None else None
+        lengths = lengths if fitted else None
+    places = None
+    if lengths is not None:
+        places = places_in_partitions(lengths, sample_size(estimator, map_rows))
+    learner = fold.begin(estimator, *_sample(narrow, read, places), classes)
+    starts = None if lengths is None else fold.first_rows(lengths)
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
     try:
         parts = narrow.mapInArrow(partial(_sums, shared, read, starts), _SUMS)
@@ -213,13 +217,11 @@ def _count(targets: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 
 def _sample(
-    frame: Any, read: Callable[..., Any], size: int | None, lengths: list[int] | None
+    frame: Any, read: Callable[..., Any], places: list[np.ndarray] | None
 ) -> tuple[Any, np.ndarray]:
-    """The rows that the map is fitted on; the first one if it is not fitted."""
-    if size is None or lengths is None:
-        frame, places = frame.limit(1), {0: np.zeros(1, int)}
-    else:
-        places = dict(enumerate(places_in_partitions(lengths, size)))
+    """The rows at some places of each partition; the first row if none are given."""
+    if places is None:
+        frame, places = frame.limit(1), [np.zeros(1, int)]
     parts = _run(frame.mapInArrow(partial(_chosen, read, places), _ROWS).collect)
     if not parts:
         raise no_rows()
@@ -229,11 +231,11 @@ def _sample(
 
 
 def _chosen(
-    read: Callable[..., Any], places: dict[int, np.ndarray], batches: Iterator[pa.RecordBatch]
+    read: Callable[..., Any], places: list[np.ndarray], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a partition at some places."""
     number, first = TaskContext.get().partitionId(), 0
-    wanted = places.get(number, np.zeros(0, int))
+    wanted = places[number]
     for batch in batches:
         some = wanted[(wanted >= first) & (wanted < first + len(batch))] - first
         if len(some):

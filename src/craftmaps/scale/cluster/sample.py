@@ -4,29 +4,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.frozen import FrozenEstimator
 
-from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS, sample_places
+from craftmaps.learn import map_rows as map_rows_of
 
 
 def sample_size(estimator: Any, map_rows: int | None) -> int | None:
-    """How many rows the map is fitted on; None if it is not fitted at all.
+    """How many rows the map is fitted on; None stands for all rows.
 
     `map_rows` None stands for the parameter of the estimator.
     """
-    feature_map = estimator.feature_map
-    if feature_map is None or isinstance(feature_map, FrozenEstimator):
-        return None
-    return getattr(estimator, "map_rows", DEFAULT_MAP_ROWS) if map_rows is None else map_rows
+    given = estimator.map_rows if map_rows is None else map_rows
+    return map_rows_of.sample_size(estimator.feature_map, given)
 
 
-def places_in_partitions(lengths: Sequence[int], size: int) -> list[np.ndarray]:
+def places_in_partitions(lengths: Sequence[int], size: int | None) -> list[np.ndarray]:
     """For each partition the places of its rows that belong to the sample of all rows."""
-    if not sum(lengths):
+    n_rows = sum(lengths)
+    if not n_rows:
         raise no_rows()
     ends = np.cumsum(lengths)
-    places = sample_places(int(ends[-1]), size)
+    places = map_rows_of.sample_places(n_rows, n_rows if size is None else size)
     parts = np.split(places, np.searchsorted(places, ends[:-1]))
     return [part - (end - length) for part, end, length in zip(parts, ends, lengths, strict=True)]
 
@@ -38,15 +35,11 @@ def no_rows() -> ValueError:
 
 def stacked(blocks: Sequence[Any]) -> Any:
     """Blocks of rows as one: frames, arrays or, if one of them is sparse, CSR matrices."""
-    if len(blocks) == 1:
-        return blocks[0]
-    if any(map(sparse.issparse, blocks)):
-        return sparse.vstack(blocks, format="csr")
-    if hasattr(blocks[0], "iloc"):
-        import pandas as pd
+    if len(blocks) == 1 or not hasattr(blocks[0], "iloc"):
+        return map_rows_of.stacked(blocks)
+    import pandas as pd
 
-        return pd.concat([in_order(block, list(blocks[0].columns)) for block in blocks])
-    return np.concatenate(blocks)
+    return pd.concat([in_order(block, list(blocks[0].columns)) for block in blocks])
 
 
 def in_order(X: Any, names: Sequence[Any] | None) -> Any:
