@@ -178,7 +178,7 @@ def test_a_search_on_npz_learns_a_regression(folder):
         ("fit train.csv --target class --images --unit-norm -o m.craft", "--images or --unit-norm"),
         ("fit train.csv --target class --images -o m.craft", "square number of pixels"),
         ("predict train.csv test.csv -o p.csv", "train.csv"),
-        ("predict model.craft test.csv -o p.xls", ".parquet or .csv"),
+        ("predict model.craft test.csv -o p.xls", "ends in .parquet or .pq or .csv"),
         ("fit train.csv --target class -o nowhere/m.craft", "nowhere"),
         ("fit train.csv --target class -o digits", "not a file that can be replaced"),
         (
