@@ -15,8 +15,6 @@ from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.kernels import DotProductKernel
 from craftmaps.maps.parts.images import image_shape
 
-}
-
 
 def kernel_of(name: str | None, **options: Any) -> Any:
     """The kernel of a name, with those of its parameters that were given."""

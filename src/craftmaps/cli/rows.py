@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 import numpy as np
-from scipy import sparse
 
-from craftmaps.learn.map_rows import place_priority
+from craftmaps.learn.map_rows import StreamSample
 from craftmaps.scale import blocks
 from craftmaps.validation import is_continuous
 
@@ -103,29 +102,15 @@ def survey(rows: blocks.Blocks, size: int, classify: bool | None = None) -> Surv
 
     The rows are those that a learner fits its map on, chosen by their places.
     """
-    keys, kept, n_rows = np.empty(0, np.uint64), None, 0
+    sample, n_rows = StreamSample(size), 0
     classes: np.ndarray | None = None
     labelled = classify is not False
     for X, y, *_ in rows:
-        new = place_priority(np.arange(n_rows, n_rows + len(y)))
         n_rows += len(y)
+        sample.add(X, y)
         if labelled:
             classes = np.unique(y) if classes is None else np.union1d(classes, y)
             labelled = bool(classify) or not is_continuous(classes)
-        kept, keys = _smallest(size, kept, keys, X, y, new)
-    if kept is None:
+    if not n_rows:
         raise click.UsageError("there are no rows in these files.")
-    return Survey(n_rows, kept[0], kept[1], classes if labelled else None)
-
-
-def _smallest(size: int, kept: Any, keys: Any, X: Any, y: Any, new: Any) -> tuple[Any, Any]:
-    """The rows with the smallest keys among the rows kept and some new ones."""
-    if len(keys) == size:
-        some = new < keys.max()
-        X, y, new = X[some], y[some], new[some]
-    if kept is not None:
-        stack = sparse.vstack if sparse.issparse(X) else np.concatenate
-        X, y = stack([kept[0], X]), np.concatenate([kept[1], y])
-        new = np.concatenate([keys, new])
-    best = np.sort(np.argsort(new, kind="stable")[:size])
-    return ((X.tocsr() if sparse.issparse(X) else X)[best], y[best]), new[best]
+    return Survey(n_rows, *sample.rows(), classes if labelled else None)
