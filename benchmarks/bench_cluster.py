@@ -161,7 +161,7 @@ def on_spark(learner: Any, X: np.ndarray, y: np.ndarray) -> Iterator[Any]:
         frame.count()
         print("Spark's partitions:", frame.rdd.getNumPartitions(), flush=True)
         try:
-            yield lambda: fit(learner, frame, features="features", label="label")
+            yield lambda: fit(learner, frame, features="features", target="label")
         finally:
             spark.stop()
 

@@ -66,7 +66,7 @@ if shutil.which("java"):
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.log.level", "ERROR").getOrCreate()
     table = spark.read.parquet(str(folder))
-    models["Spark"] = craftmaps.scale.spark.fit(estimator, table, features=names, label="label")
+    models["Spark"] = craftmaps.scale.spark.fit(estimator, table, features=names, target="label")
     spark.stop()
 else:
     print("There is no Java on this machine: Spark is left out.")

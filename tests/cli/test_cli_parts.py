@@ -1,14 +1,28 @@
 """Parts of the command line, in this process: sampling, choices, JSON of every report."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from click import BadParameter
 from click.testing import CliRunner
 from sklearn.datasets import dump_svmlight_file, load_digits
 
-from craftmaps import OnePassClassifier, OnePassRegressor, load
+from craftmaps import (
+    Composed,
+    Gaussian,
+    Nystroem,
+    OnePassClassifier,
+    OnePassRegressor,
+    Polynomial,
+    ScaledMap,
+    load,
+)
+from craftmaps.cli import names
 from craftmaps.cli.main import craftmaps
+from craftmaps.cli.names import Name
 from craftmaps.cli.rows import open_rows, survey
 from craftmaps.scale import blocks
 
@@ -176,3 +190,125 @@ def test_every_report_is_json_when_asked(digits, tmp_path):
     assert all(0 <= row["error"] < 0.9 for row in compared["maps"])
     words = ("--rows", 64, "--columns", 16, "--components", 64, "--repeats", 1, "--json")
     assert all(row["speed_ratio"] > 0 for row in json.loads(invoke("bench", *words))["maps"])
+
+
+def test_columns_of_a_model_are_found_by_name(tmp_path):
+    """Files with the columns in another order are learned and predicted like the first one."""
+    X, y = load_digits(return_X_y=True)
+    table = pd.DataFrame(X[:400]).add_prefix("pixel").assign(digit=y[:400])
+    turned = table[table.columns[::-1]]
+    for name, frame in (
+        ("1", table[:200]),
+        ("2", turned[200:]),
+        ("all", table),
+        ("turned", turned),
+    ):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    models = []
+    for files in (("all.csv",), ("1.csv", "2.csv")):
+        paths = [tmp_path / name for name in files]
+        options = ("--target", "digit", "--components", 64, "-o", tmp_path / "m.craft")
+        invoke("fit", *paths, *options)
+        models.append(load(tmp_path / "m.craft"))
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-6, atol=1e-9)
+    assert models[0].feature_names_in_.tolist() == table.columns[:-1].tolist()
+    for name in ("all", "turned"):
+        words = ("evaluate", tmp_path / "m.craft", tmp_path / f"{name}.csv", "--target", "digit")
+        accuracy = json.loads(invoke(*words, "--json"))["accuracy"]
+        expected = models[0].score(table[table.columns[:-1]], table["digit"])
+        assert accuracy == pytest.approx(expected)
+    turned.drop(columns="pixel7").to_csv(tmp_path / "less.csv", index=False)
+    words = (tmp_path / "m.craft", tmp_path / "less.csv", "-o", tmp_path / "out.csv")
+    assert "less.csv: there is no column 'pixel7'" in complains("predict", *words)
+
+
+def test_weights_are_a_column(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    table = pd.DataFrame(X, columns=list("abc")).assign(y=X @ [1, 2, 3] + rng.normal(size=300))
+    table["w"] = rng.integers(0, 3, 300)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    repeated = table.loc[table.index.repeat(table["w"])]
+    repeated.drop(columns="w").to_csv(tmp_path / "repeated.csv", index=False)
+    same = ("--target", "y", "--regress", "--alpha", 1, "--scale", "none", "--no-unit-norm")
+    same = (*same, "--gamma", 1, "--degree", 2, "-o", tmp_path / "m.craft", "--components", 64)
+    invoke("fit", tmp_path / "t.csv", "--weight", "w", *same)
+    weighted = load(tmp_path / "m.craft").predict(table[["a", "b", "c"]])
+    invoke("fit", tmp_path / "repeated.csv", *same)
+    expected = load(tmp_path / "m.craft").predict(table[["a", "b", "c"]])
+    np.testing.assert_allclose(weighted, expected, rtol=1e-5, atol=1e-5)
+    assert "there is no column 'v'" in complains("fit", tmp_path / "t.csv", "--weight", "v", *same)
+
+
+def test_the_map_is_fitted_on_the_rows_of_a_local_fit(tmp_path):
+    """Of a file that is sorted by its target, the rows of `fit` with the same map_rows."""
+    X, y = load_digits(return_X_y=True)
+    order = np.argsort(y, kind="stable")
+    np.savez(tmp_path / "rows.npz", X=X[order], y=y[order])
+    words = ("--target", "y", "--map", "nystroem", "--kernel", "rbf", "--gamma", 0.01)
+    words = (*words, "--components", 50, "--scale", "standard", "--map-rows", 200, "--alpha", 1)
+    invoke("fit", tmp_path / "rows.npz", *words, "-o", tmp_path / "m.craft")
+    inner = Nystroem(Gaussian(0.01), 50, random_state=0)
+    feature_map = ScaledMap(inner, columns="standard", unit_norm=False)
+    local = OnePassClassifier(feature_map, alpha=1.0, map_rows=200).fit(X[order], y[order])
+    found = load(tmp_path / "m.craft")
+    np.testing.assert_allclose(found.coef_, local.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("spreadsheet", [False, True])
+def test_labels_that_a_spreadsheet_would_run(spreadsheet, tmp_path):
+    labels = np.array(["=1+1", "@x", "-a", "plain"])
+    OnePassClassifier(alpha=1e-6).fit(np.eye(4), labels).save(tmp_path / "m.craft")
+    np.savez(tmp_path / "rows.npz", X=np.eye(4))
+    option = ("--spreadsheet",) if spreadsheet else ()
+    paths = (tmp_path / "m.craft", tmp_path / "rows.npz", "-o", tmp_path / "out.csv")
+    invoke("predict", *paths, *option)
+    mark = "'" if spreadsheet else ""
+    expected = [f"{mark}=1+1", f"{mark}@x", f"{mark}-a", "plain"]
+    assert (tmp_path / "out.csv").read_text().split() == ["prediction", *expected]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that takes no files")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "absent.csv", "--target", "y", "-o", "/proc/m.craft"),
+        ("fit", "absent.csv", "--target", "y", "--checkpoint", "/proc", "-o", "m.craft"),
+        ("predict", "absent.craft", "absent.csv", "-o", "/proc/p.csv"),
+        ("export", "absent.craft", "-o", "/proc/m.onnx"),
+    ],
+)
+def test_output_folders_are_checked_before_the_work(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "nothing can be written to /proc: " in complains(*words)
+
+
+def test_names_derive_from_the_public_classes():
+    """Today's spellings and those with hyphens; another name is answered with all of them."""
+    kind = Name(names.maps)
+    spelled = {"craft", "maclaurin", "tensorsketch", "fourier", "nystroem", "tensor-sketch"}
+    assert {names.maps()[kind.convert(name, None, None)].__name__ for name in spelled} == {
+        "CraftMap",
+        "RandomMaclaurin",
+        "TensorSketch",
+        "FourierFeatures",
+        "Nystroem",
+    }
+    known = set(names.kernels())
+    assert {"poly", "exp", "rbf", "laplacian", "cauchy", "matern", "vovk-real"} <= known
+    with pytest.raises(BadParameter, match=r"'krfat' is not one of .*craft.*nystroem"):
+        kind.convert("krfat", None, None)
+    assert set(names.maps_for(Polynomial(2))) == {
+        "CraftMap",
+        "Nystroem",
+        "RandomMaclaurin",
+        "TensorSketch",
+    }
+    assert "CompositionalMap" in names.maps_for(Composed())
+
+
+def test_the_old_name_of_checkpoint_every(digits, tmp_path):
+    words = ("fit", digits, "--target", "y", "--components", 16, "-o", tmp_path / "m.craft")
+    invoke(*words, "--every", 0, "--checkpoint", tmp_path / "kept")
+    assert len(list((tmp_path / "kept").glob("checkpoint-*.craft"))) > 0
+    assert "--every" not in invoke("fit", "--help").replace("--checkpoint-every", "")

@@ -65,7 +65,7 @@ def test_a_fault_of_a_csv_file_is_left_out_and_counted(fault, tmp_path):
 def test_a_target_that_is_no_number_is_found_when_the_others_are(tmp_path, monkeypatch):
     from craftmaps.scale.files import text
 
-    monkeypatch.setattr(text, "_CHUNK", 500)
+    monkeypatch.setattr(text, "CHUNK_BYTES", 500)
     path = write_csv(tmp_path / "t.csv", [(150, "148,74.0,?")])
     with pytest.raises(ValueError, match=r"line 150, column 'label': '\?' is not a number"):
         list(blocks.read(path, target="label"))
@@ -98,7 +98,7 @@ def test_files_without_rows_add_none(tmp_path):
 def test_lines_are_counted_through_chunks_blank_lines_and_returns(tmp_path, monkeypatch):
     from craftmaps.scale.files import text
 
-    monkeypatch.setattr(text, "_CHUNK", 97)
+    monkeypatch.setattr(text, "CHUNK_BYTES", 97)
     path = write_csv(tmp_path / "t.csv", [(60, ""), (61, ""), (180, "x,1,1")])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     with pytest.raises(ValueError, match="line 180, column 'a': 'x' is not a number"):
@@ -217,7 +217,9 @@ def test_compressed_texts_that_end_too_early_are_refused(tmp_path):
     for suffix, pack in ((".gz", gzip.compress), (".bz2", bz2.compress)):
         path = tmp_path / f"t.svm{suffix}"
         path.write_bytes(pack(text)[:-1000])
-        with pytest.raises(ValueError, match=rf"{path} is damaged or cut off somewhere after line"):
+        with pytest.raises(
+            ValueError, match=rf"{path}: the file is damaged or cut off somewhere after line"
+        ):
             list(blocks.read(path, n_columns=1, on_bad_rows="skip"))
     flipped = bytearray(gzip.compress(text))
     flipped[len(flipped) // 2] ^= 255
@@ -229,7 +231,7 @@ def test_compressed_texts_that_end_too_early_are_refused(tmp_path):
 def test_binary_files_that_end_too_early_are_refused(tmp_path):
     whole = write_parquet(tmp_path / "t.parquet").read_bytes()
     (tmp_path / "t.parquet").write_bytes(whole[:-100])
-    with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet"):
+    with pytest.raises(ValueError, match=r"t\.parquet: the file is damaged, or is not Parquet"):
         blocks.read(tmp_path / "t.parquet", target="label")
     rng = np.random.default_rng(0)
     table = pa.table({"a": rng.random(5000), "label": rng.random(5000)})
@@ -238,21 +240,23 @@ def test_binary_files_that_end_too_early_are_refused(tmp_path):
         holed = bytearray((tmp_path / "u.pq").read_bytes())
         holed[lost] = bytes(255 - byte for byte in holed[lost])
         (tmp_path / "u.pq").write_bytes(holed)
-        with pytest.raises(ValueError, match=r"u\.pq is damaged"):
+        with pytest.raises(ValueError, match=r"u\.pq: the file is damaged"):
             list(blocks.read(tmp_path / "u.pq", target="label"))
     np.save(tmp_path / "X.npy", np.ones((100, 3)))
     (tmp_path / "X.npy").write_bytes((tmp_path / "X.npy").read_bytes()[:-8])
-    with pytest.raises(ValueError, match=r"X\.npy is not a whole \.npy file"):
+    with pytest.raises(ValueError, match=r"X\.npy: the file is damaged, or is not an \.npy file"):
         blocks.read(tmp_path / "X.npy", target=0)
     np.savez(tmp_path / "a.npz", X=np.ones((1000, 3)), y=np.ones(1000))
     whole = (tmp_path / "a.npz").read_bytes()
     (tmp_path / "a.npz").write_bytes(whole[:20_000])
-    with pytest.raises(ValueError, match=r"a\.npz is damaged"):
+    with pytest.raises(ValueError, match=r"a\.npz: the file is damaged"):
         blocks.read(tmp_path / "a.npz", target="y")
     altered = bytearray(whole)
     altered[5000] ^= 1
     (tmp_path / "a.npz").write_bytes(altered)
-    with pytest.raises(ValueError, match=r"a\.npz is damaged: Bad CRC"):
+    with pytest.raises(
+        ValueError, match=r"a\.npz: the file is damaged, or is not an \.npz file \(Bad CRC"
+    ):
         list(blocks.read(tmp_path / "a.npz", target="y"))
 
 
@@ -272,9 +276,9 @@ def test_no_pickle_is_ever_read(tmp_path):
     np.save(tmp_path / "X.npy", trapped, allow_pickle=True)
     np.savez(tmp_path / "a.npz", X=np.ones((1, 1)), y=trapped)
     np.save(tmp_path / "good.npy", np.ones((1, 1)))
-    with pytest.raises(ValueError, match=r"not a whole \.npy file of numbers or text"):
+    with pytest.raises(ValueError, match=r"is not an \.npy file of numbers or text"):
         blocks.read(tmp_path / "X.npy", target=0)
-    with pytest.raises(ValueError, match=r"not a whole \.npy file of numbers or text"):
+    with pytest.raises(ValueError, match=r"is not an \.npy file of numbers or text"):
         list(blocks.read(tmp_path / "good.npy", target=tmp_path / "X.npy"))
     with pytest.raises(ValueError, match=r"array 'y' of .* holds pickled objects"):
         list(blocks.read(tmp_path / "a.npz", target="y"))
@@ -295,32 +299,37 @@ def test_wrong_calls_are_answered_in_one_sentence(tmp_path):
         (lambda: blocks.read(tmp_path / "no.csv"), "there is no file"),
         (
             lambda: blocks.read(csv, target="labels"),
-            "has no column 'labels'; its 3 columns are a, b",
+            "there is no column 'labels'; its 3 columns are a, b",
         ),
-        (lambda: blocks.read(csv, target=3), "has no column 3"),
+        (lambda: blocks.read(csv, target=3), "there is no column 3"),
         (lambda: blocks.read(csv, columns=[]), "columns must name at least one"),
-        (lambda: blocks.read(tmp_path / "latin.csv"), "no text in UTF-8"),
+        (lambda: blocks.read(tmp_path / "latin.csv"), "cannot be read as text in UTF-8"),
         (lambda: list(blocks.read(tmp_path / "b.npz", target="y")), r"targets of shape \(\)"),
-        (lambda: blocks.read(parquet, target="z"), "has no column 'z'; its 2 columns are a, label"),
-        (lambda: blocks.read(parquet, target="a"), "column 'label' of .* holds string"),
-        (lambda: blocks.read([csv, parquet], target="a"), "are of different formats"),
+        (
+            lambda: blocks.read(parquet, target="z"),
+            "there is no column 'z'; its 2 columns are a, label",
+        ),
+        (lambda: blocks.read(parquet, target="a"), "column 'label': it holds string, not numbers"),
+        (lambda: blocks.read([csv, parquet], target="a"), "its format is not the one of"),
         (lambda: blocks.read(csv, block_rows=0), "block_rows must be"),
         (lambda: blocks.read(csv, on_bad_rows="ignore"), "on_bad_rows must be one of"),
         (lambda: blocks.read(csv, dtype=int), "dtype must be float32"),
         (lambda: blocks.read(csv, format="xml"), "format must be one of"),
-        (lambda: blocks.read(tmp_path / "X.npy", target=3), "indices of the 3 columns"),
+        (lambda: blocks.read(tmp_path / "X.npy", target=3), "there is no column 3; its 3 columns"),
         (
             lambda: list(blocks.read(tmp_path / "X.npy", target=tmp_path / "y.npy")),
-            "has 4 rows, and .* has 5 targets",
+            r"has 4 rows, and .* has targets of shape \(5,\)",
         ),
-        (lambda: blocks.read(tmp_path / "a.npz", target="z"), "has no array 'z'; it has X, y"),
+        (lambda: blocks.read(tmp_path / "a.npz", target="z"), "there is no array 'z'; it has X, y"),
         (lambda: blocks.read(tmp_path / "a.npz", target="y"), "is stored by columns"),
         (lambda: blocks.read(tmp_path / "y.npy", target=0), "must hold a matrix"),
     ]:
         with pytest.raises((ValueError, FileNotFoundError), match=message):
             call()
     (tmp_path / "rows").write_text("1 1:2\n")
-    with pytest.raises(ValueError, match=r"format of .*rows is not told by its suffix"):
+    with pytest.raises(
+        ValueError, match=r"rows: its suffix does not tell the format; give format="
+    ):
         blocks.read(tmp_path / "rows")
     assert next(iter(blocks.read(tmp_path / "rows", format="svmlight")))[0].shape == (1, 1)
     with pytest.raises(ValueError, match="begin with their target"):
@@ -332,7 +341,7 @@ def test_a_pipe_is_refused(tmp_path):
     """It would be empty when it is opened a second time."""
     os.mkfifo(tmp_path / "rows.csv")
     for path in (tmp_path / "rows.csv", tmp_path / "*.csv"):
-        with pytest.raises(ValueError, match=r"rows\.csv is not a regular file, .* first\."):
+        with pytest.raises(ValueError, match=r"rows\.csv: it is not a regular file, .* first\."):
             blocks.read(path, target=0)
 
 
@@ -340,9 +349,11 @@ def test_columns_of_one_name_are_refused_where_they_are_wanted(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,a,y\n1,2,3,0\n")
     for columns in (None, ["a"], ["b", "a"]):
-        with pytest.raises(ValueError, match=r"has 2 columns named 'a'; rename them"):
+        with pytest.raises(
+            ValueError, match=r"column 'a': there are 2 columns of this name, so rename them"
+        ):
             blocks.read(path, target="y", columns=columns)
-    with pytest.raises(ValueError, match="has 2 columns named 'a'"):
+    with pytest.raises(ValueError, match="column 'a': there are 2 columns of this name"):
         blocks.read(path, target="a", columns=["b"])
     ((X, y),) = blocks.read(path, target="y", columns=["b"])
     assert (X.tolist(), y.tolist()) == ([[2.0]], [0])
@@ -353,10 +364,14 @@ def test_the_target_is_not_learnt_from_itself(tmp_path):
     np.save(tmp_path / "X.npy", np.ones((4, 3)))
     np.savez(tmp_path / "a.npz", X=np.ones((4, 3)))
     for columns in (["a", "label"], [0, -1]):
-        with pytest.raises(ValueError, match="'label' is the target and cannot be among columns"):
+        with pytest.raises(
+            ValueError, match="column 'label': it is the target and cannot be a column of X"
+        ):
             blocks.read(csv, target="label", columns=columns)
     for name in ("X.npy", "a.npz"):
-        with pytest.raises(ValueError, match="column 2 is the target and cannot be among columns"):
+        with pytest.raises(
+            ValueError, match="column 2: it is the target and cannot be a column of X"
+        ):
             blocks.read(tmp_path / name, target=-1, columns=[0, 2])
 
 
@@ -368,7 +383,9 @@ def test_targets_that_no_model_can_hold_are_refused_before_a_fit(tmp_path):
         with pytest.raises(ValueError, match=r"array 'y' of .* holds .*, and targets are numbers"):
             blocks.read(tmp_path / "a.npz", target="y")
         np.save(tmp_path / "y.npy", y)
-        with pytest.raises(ValueError, match=r"y\.npy holds .*, and targets are numbers or text"):
+        with pytest.raises(
+            ValueError, match=r"y\.npy: it holds .*, and targets are numbers or text"
+        ):
             list(blocks.read(tmp_path / "X.npy", target=tmp_path / "y.npy"))
     good = pa.table({"a": [1.0, 2.0], "y": [1, 2]})
     (tmp_path / "many").mkdir()
@@ -378,9 +395,11 @@ def test_targets_that_no_model_can_hold_are_refused_before_a_fit(tmp_path):
         bad = good.set_column(1, "y", column)
         for path in (tmp_path / "t.parquet", tmp_path / "many" / "2.parquet"):
             pq.write_table(bad, path)
-            with pytest.raises(ValueError, match=r"column 'y' of .* and targets are numbers or"):
+            with pytest.raises(
+                ValueError, match=r"column 'y': it holds .*, targets are numbers or"
+            ):
                 list(blocks.read(path, target="y"))
-        with pytest.raises(ValueError, match=r"column 'y' of .*2\.parquet holds"):
+        with pytest.raises(ValueError, match=r"2\.parquet, column 'y': it holds"):
             list(blocks.read(tmp_path / "many", target="y"))
 
 
@@ -391,16 +410,16 @@ def test_later_files_must_have_the_columns_of_the_first(tmp_path):
     assert pairs[-1][0][-1].tolist() == [2, 1]
     assert pairs[-1][1][-1] == 7
     (tmp_path / "2.csv").write_text("label,b\n7,1\n")
-    with pytest.raises(ValueError, match=r"2\.csv has no column 'a'"):
+    with pytest.raises(ValueError, match=r"2\.csv: there is no column 'a'"):
         list(blocks.read(tmp_path / "*.csv", target="label", columns=["a", "b"]))
     write_parquet(tmp_path / "1.parquet")
     pq.write_table(pa.table({"b": [1.0], "label": ["x"]}), tmp_path / "2.parquet")
-    with pytest.raises(ValueError, match=r"2\.parquet has no column 'a'"):
+    with pytest.raises(ValueError, match=r"2\.parquet: there is no column 'a'"):
         list(blocks.read(tmp_path / "*.parquet", target="label"))
     pq.write_table(pa.table({"a": ["one"], "label": ["x"]}), tmp_path / "2.parquet")
-    with pytest.raises(ValueError, match=r"column 'a' of .*2\.parquet holds string"):
+    with pytest.raises(ValueError, match=r"2\.parquet, column 'a': it holds string"):
         list(blocks.read(tmp_path / "*.parquet", target="label"))
     np.save(tmp_path / "1.npy", np.ones((3, 2)))
     np.save(tmp_path / "2.npy", np.ones((3, 4)))
-    with pytest.raises(ValueError, match=r"2\.npy has rows of shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"2\.npy: it has rows of shape \(4,\)"):
         list(blocks.read(tmp_path / "*.npy", target=0))

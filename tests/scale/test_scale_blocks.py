@@ -285,7 +285,9 @@ def test_svmlight_has_no_columns_beyond_its_largest_index(tmp_path):
     dump_svmlight_file(np.eye(5), np.arange(5), str(tmp_path / "t.libsvm"), zero_based=False)
     for column in (5, -6, 1.5, "x"):
         rows = blocks.read(tmp_path / "t.libsvm", columns=[0, column])
-        with pytest.raises(ValueError, match=f"has no column {column!r}; .* gives it 5 of them"):
+        with pytest.raises(
+            ValueError, match=f"there is no column {column!r}; .* gives it 5 of them"
+        ):
             list(rows)
     ((X, _),) = blocks.read(tmp_path / "t.libsvm", columns=[5, -1], n_columns=6)
     np.testing.assert_array_equal(X.toarray(), np.zeros((5, 2)))

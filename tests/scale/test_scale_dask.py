@@ -7,10 +7,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_info
 
-from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin
+from craftmaps import (
+    Gaussian,
+    Nystroem,
+    OnePassClassifier,
+    OnePassRegressor,
+    Polynomial,
+    RandomMaclaurin,
+)
+from craftmaps.learn.map_rows import sample_places
 from craftmaps.scale.cluster import fold
 from craftmaps.threads import _threads
 from rounding import assert_equal_to_rounding
@@ -82,12 +91,59 @@ def test_other_cuts_of_columns_labels_and_rows(cluster, data, feature_map, local
     assert_same(fit(OnePassClassifier(feature_map), X, y), local, data[0])
 
 
-def test_a_map_is_fitted_once_on_the_first_rows(cluster, data):
+def test_a_map_is_fitted_once(cluster, data):
     drawn = RandomMaclaurin(Polynomial(2), 50, projection="gaussian")  # no random_state
     X, y = arrays(data)
     found = fit(OnePassClassifier(drawn), X, y, map_rows=1000)
     again = OnePassClassifier(FrozenEstimator(found.feature_map_)).fit(*data)
     assert_same(found, again, data[0])
+
+
+def test_a_map_is_fitted_on_the_rows_of_a_local_fit(cluster, data):
+    """Also where the rows are sorted, and whatever is known about the partitions."""
+    X, y = (part[np.argsort(data[0][:, 0])] for part in data)
+    places = sample_places(len(X), 300)
+    landmarks = Nystroem(Gaussian(0.1), 40, landmarks="kmeans", random_state=0)
+    fixed = FrozenEstimator(clone(landmarks).fit(X[places], y[places]))
+    local = OnePassClassifier(fixed).fit(X, y)
+    known, unknown = arrays((X, y)), arrays((X, y))
+    unknown = [part[known[0][:, 0] > -100] for part in unknown]
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=y)
+    frame = dd.from_pandas(frame, npartitions=5)
+    cuts = [0, 0, 500, 1700, 3000]  # the first is empty
+    delayed = [dask.delayed((X[i:j], y[i:j])) for i, j in pairwise(cuts)]
+    for given in (known, unknown, (frame[list("abcdef")], frame["label"]), (delayed,)):
+        for classes in (None, np.unique(y)):
+            model = OnePassClassifier(landmarks)
+            found = fit(model, *given, classes=classes, map_rows=300)
+            np.testing.assert_allclose(found.coef_, local.coef_, rtol=1e-6, atol=1e-9)
+    assert np.abs(local.coef_).max() > 0.1
+    regressor = fit(
+        OnePassRegressor(landmarks, alpha=1.0), *known[:1], known[0][:, 1], map_rows=300
+    )
+    expected = OnePassRegressor(fixed, alpha=1.0).fit(X, X[:, 1])
+    np.testing.assert_allclose(regressor.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_columns_of_frames_go_by_name(cluster, data, feature_map):
+    """Partitions of one frame may have them in another order; a wrong set is named."""
+    names = list("abcdef")
+    frame = pd.DataFrame(data[0], columns=names)
+    parts = [(frame[:1000], data[1][:1000]), (frame[names[::-1]][1000:], data[1][1000:])]
+    found = fit(OnePassClassifier(feature_map), [dask.delayed(part) for part in parts])
+    expected = OnePassClassifier(feature_map).fit(frame, data[1])
+    assert_same(found, expected, frame)
+    turned = dd.from_pandas(frame[names[::-1]], npartitions=3)
+    np.testing.assert_array_equal(predict(found, turned).compute(), expected.predict(frame))
+    for wrong, complaint in (
+        (frame.rename(columns={"b": "z"}), "X has no column 'b'; it has a, z, c"),
+        (frame.assign(z=0), "X has a column 'z', which was not learned from"),
+    ):
+        broken = [dask.delayed(part) for part in (parts[0], (wrong[1000:], data[1][1000:]))]
+        with pytest.raises(ValueError, match=f"^partition 1: {complaint}"):
+            fit(OnePassClassifier(feature_map), broken)
+        with pytest.raises(ValueError, match=f"^{complaint}"):
+            predict(found, dd.from_pandas(wrong, npartitions=3))
 
 
 def test_threads_of_dask_and_none_at_all(data, feature_map, local):

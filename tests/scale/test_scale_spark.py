@@ -1,10 +1,20 @@
 """Learners on Spark in local mode: every kind of column, the same result as a local fit."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin
+from craftmaps import (
+    Gaussian,
+    Nystroem,
+    OnePassClassifier,
+    OnePassRegressor,
+    Polynomial,
+    RandomMaclaurin,
+)
+from craftmaps.learn.map_rows import sample_places
 from rounding import assert_equal_to_rounding
 from spark_sessions import PANDAS, session, skip_without_spark
 
@@ -57,26 +67,60 @@ def frame(spark, data):
 
 
 def assert_same(found, local, X):
+    named = hasattr(found, "feature_names_in_")
     np.testing.assert_array_equal(found.classes_, local.classes_)
     np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-9)
-    np.testing.assert_array_equal(found.predict(X), local.predict(X))
+    rows = pd.DataFrame(X, columns=PLAIN) if named else X
+    np.testing.assert_array_equal(found.predict(rows), local.predict(X))
     assert found.n_samples_seen_ == len(X)
 
 
 @pytest.mark.parametrize("features", ["array", "vector", PLAIN])
 def test_equals_the_local_fit(frame, data, feature_map, local, features):
-    found = fit(OnePassClassifier(feature_map), frame, features=features, label="label")
+    found = fit(OnePassClassifier(feature_map), frame, features=features, target="label")
     assert_same(found, local, data[0])
     said = predict(found, frame, features=features)
     assert said.columns == [*frame.columns, "prediction"]
     said = said.select("array", "prediction").collect()
     X = np.array([row[0] for row in said])
-    assert [row[1] for row in said] == found.predict(X).tolist()
+    assert [row[1] for row in said] == local.predict(X).tolist()
 
 
-def test_bit_for_bit_the_same_again_with_a_map_fitted_on_the_first_rows(frame, data):
+def test_columns_go_by_name_also_when_predicting(frame, data, feature_map, local):
+    found = fit(OnePassClassifier(feature_map), frame, features=PLAIN, target="label")
+    assert found.feature_names_in_.tolist() == PLAIN
+    rows = predict(found, frame, features=PLAIN[::-1]).select("array", "prediction").collect()
+    X = np.array([row[0] for row in rows])
+    assert [row[1] for row in rows] == local.predict(X).tolist()
+    with pytest.raises(ValueError, match="column 'd' is not among the features; the estimator"):
+        predict(found, frame, features=PLAIN[:3])
+    with pytest.raises(ValueError, match="column 'weight' was not learned from"):
+        predict(found, frame, features=[*PLAIN, "weight"])
+
+
+def test_a_map_is_fitted_on_the_rows_of_a_local_fit(frame, data):
+    """Of vectors, some of which are sparse, in partitions one of which is empty."""
+    places = sample_places(len(data[0]), 100)
+    landmarks = Nystroem(Gaussian(0.1), 30, landmarks="kmeans", random_state=0)
+    fixed = FrozenEstimator(clone(landmarks).fit(data[0][places], data[1][places]))
+    local = OnePassClassifier(fixed).fit(*data)
+    for features, classes in (("array", None), ("vector", np.unique(data[1]))):
+        columns = {"features": features, "target": "label", "classes": classes}
+        found = fit(OnePassClassifier(landmarks), frame, map_rows=100, **columns)
+        np.testing.assert_allclose(found.coef_, local.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_the_old_name_of_the_target(frame, feature_map, local):
+    with pytest.warns(FutureWarning, match="label is called target now"):
+        found = fit(OnePassClassifier(feature_map), frame, features="array", label="label")
+    np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-9)
+    with pytest.raises(TypeError, match=r"needs the name of the column to predict: target="):
+        fit(OnePassClassifier(feature_map), frame, features="array")
+
+
+def test_bit_for_bit_the_same_again_with_a_map_fitted_on_some_rows(frame, data):
     drawn = RandomMaclaurin(Polynomial(2), 40, random_state=0)
-    options = {"features": "array", "label": "label", "classes": np.unique(data[1])}
+    options = {"features": "array", "target": "label", "classes": np.unique(data[1])}
     found, again = (fit(OnePassClassifier(drawn), frame, map_rows=300, **options) for _ in "ab")
     np.testing.assert_array_equal(found.coef_, again.coef_)
     assert found.temperature_ == again.temperature_
@@ -89,7 +133,7 @@ def test_bit_for_bit_the_same_again_with_a_map_fitted_on_the_first_rows(frame, d
 
 def test_several_targets_and_weights(frame, data, feature_map):
     X, weights = data[0], 1.0 + np.arange(1200) % 2
-    columns = {"features": PLAIN, "label": ["a", "b"], "weight": "weight"}
+    columns = {"features": PLAIN, "target": ["a", "b"], "weight": "weight"}
     with pytest.raises(ValueError, match=r"the columns \['a', 'b'\] are asked for twice"):
         fit(OnePassRegressor(feature_map), frame, **columns)
     columns["features"] = "array"
@@ -104,27 +148,27 @@ def test_several_targets_and_weights(frame, data, feature_map):
 def test_arrays_of_float_are_learnt_in_single_precision(frame, data, feature_map):
     single = frame.withColumn("array", F.col("array").cast("array<float>"))
     model = OnePassRegressor(feature_map, alpha=1.0)
-    found = fit(model, single, features="array", label="c")
+    found = fit(model, single, features="array", target="c")
     assert found._stream.sample.Z.dtype == np.float32
     local = OnePassRegressor(feature_map, alpha=1.0).fit(data[0].astype(np.float32), data[0][:, 2])
     np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-4)
 
 
 def test_complaints(frame, feature_map):
-    model, array = OnePassClassifier(feature_map), {"features": "array", "label": "label"}
+    model, array = OnePassClassifier(feature_map), {"features": "array", "target": "label"}
     missing = F.when(F.col("a") > 1, None)
     with pytest.raises(ValueError, match=r"^the frame has no column 'x'; it has array, vector,"):
-        fit(model, frame, features="x", label="label")
+        fit(model, frame, features="x", target="label")
     with pytest.raises(ValueError, match=r"^partition \d: column 'a' has \d+ missing values; drop"):
         fit(
             model,
             frame.withColumn("a", missing.otherwise(F.col("a"))),
             **array | {"features": PLAIN},
         )
-    with pytest.raises(ValueError, match=r"^column 'label' has missing labels; drop"):
+    with pytest.raises(ValueError, match=r"^column 'label' has \d+ missing values; drop"):
         fit(model, frame.withColumn("label", missing.otherwise(F.col("label"))), **array)
     with pytest.raises(ValueError, match=r"column 'label' holds object, not numbers\.$"):
-        fit(OnePassRegressor(feature_map), frame, features=["a", "label"], label="b")
+        fit(OnePassRegressor(feature_map), frame, features=["a", "label"], target="b")
     ragged = F.when(F.col("a") > 1, F.slice("array", 1, 2)).otherwise(F.col("array"))
     with pytest.raises(ValueError, match=r"column 'array' holds arrays of 2 to 4 values, not of"):
         fit(model, frame.withColumn("array", ragged), **array)

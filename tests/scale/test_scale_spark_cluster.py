@@ -50,7 +50,7 @@ def test_an_executor_that_is_killed_changes_nothing(spark, tmp_path):
 
     def fitted(rows):
         model = OnePassClassifier(feature_map)
-        return fit(model, rows, features="features", label="label", classes=[0, 1])
+        return fit(model, rows, features="features", target="label", classes=[0, 1])
 
     undisturbed = fitted(frame)
     found = fitted(frame.mapInArrow(fatal, frame.schema))

@@ -1,7 +1,7 @@
 """`craftmaps bench`: this machine in ratios."""
 
 import statistics
-import time
+import timeit
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -28,13 +28,13 @@ def bench(rows: int, columns: int, components: int, repeats: int, as_json: bool)
     Example:
       craftmaps bench --rows 1024 --components 512
     """
-    found = _measured(rows, columns, components, repeats)
+    times = _measured(rows, columns, components, repeats)
     if as_json:
-        options.report({"rows": rows, "columns": columns, "components": components} | found, True)
+        options.report({"rows": rows, "columns": columns, "components": components} | times, True)
         return
     click.echo(f"{rows:,} rows, {columns:,} columns, {components:,} components, float32\n")
-    options.table(found["maps"])
-    click.echo(f"\nrank-k update (BLAS): {1e6 * found['update_seconds_per_row']:.2f} us/row")
+    options.table(times["maps"])
+    click.echo(f"\nrank-k update (BLAS): {1e6 * times['update_seconds_per_row']:.2f} us/row")
 
 
 def _measured(rows: int, columns: int, components: int, repeats: int) -> dict[str, Any]:
@@ -62,7 +62,11 @@ def _measured(rows: int, columns: int, components: int, repeats: int) -> dict[st
     Z = np.asfortranarray(next(iter(pairs.values()))[0].transform(X).T)
     work: dict[Any, Callable[[], Any]] = {one: partial(one.transform, X) for one in fitted}
     work["update"] = partial(blas.ssyrk, 1.0, Z)
-    seconds = _alternating(work, repeats)
+    turns = [
+        {name: timeit.timeit(call, number=1) for name, call in work.items()}
+        for _ in range(repeats + 1)
+    ][1:]  # the first turn compiles
+    seconds = {name: statistics.median(turn[name] for turn in turns) for name in work}
     maps = [
         {
             "map": name,
@@ -74,16 +78,3 @@ def _measured(rows: int, columns: int, components: int, repeats: int) -> dict[st
         for name, (ours, peer) in pairs.items()
     ]
     return {"maps": maps, "update_seconds_per_row": seconds["update"] / rows}
-
-
-def _alternating(work: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
-    """Median seconds of each, after one call that compiles."""
-    for call in work.values():
-        call()
-    times: dict[Any, list[float]] = {name: [] for name in work}
-    for _ in range(repeats):
-        for name, call in work.items():
-            start = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(values) for name, values in times.items()}

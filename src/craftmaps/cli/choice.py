@@ -4,22 +4,8 @@ from typing import Any
 
 import click
 
-from craftmaps import (
-    Cauchy,
-    CraftMap,
-    Exponential,
-    FourierFeatures,
-    Gaussian,
-    ImageMap,
-    Laplacian,
-    Matern,
-    MetricMap,
-    Nystroem,
-    Polynomial,
-    RandomMaclaurin,
-    ScaledMap,
-    TensorSketch,
-)
+from craftmaps import ImageMap, MetricMap, Nystroem, ScaledMap
+from craftmaps.cli import names
 from craftmaps.cli.rows import Survey
 from craftmaps.diagnose.recommend import candidates
 from craftmaps.diagnose.recommend.advice import Advice
@@ -29,41 +15,26 @@ from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.kernels import DotProductKernel
 from craftmaps.maps.parts.images import image_shape
 
-_KERNELS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "poly": (Polynomial, ("degree", "gamma", "coef0")),
-    "exp": (Exponential, ("gamma",)),
-    "rbf": (Gaussian, ("gamma",)),
-    "laplacian": (Laplacian, ("gamma",)),
-    "cauchy": (Cauchy, ("gamma",)),
-    "matern": (Matern, ("gamma",)),
-}
-_MAPS: dict[str, Any] = {
-    "craft": CraftMap,
-    "maclaurin": RandomMaclaurin,
-    "tensorsketch": TensorSketch,
-    "fourier": FourierFeatures,
-    "nystroem": Nystroem,
-}
-
 
 def kernel_of(name: str | None, **options: Any) -> Any:
     """The kernel of a name, with those of its parameters that were given."""
-    kind, known = _KERNELS[name or "poly"]
+    kernel = names.kernels()[name or "poly"]()
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
-        if option not in known:
+        if option not in kernel.get_params():
             raise click.UsageError(f"--{option} is no parameter of the kernel {name}.")
     if "gamma" in given:
         given["gamma"] = _number_or_name(given["gamma"])
-    return kind(**given)
+    return kernel.set_params(**given)
 
 
 def named_map(kernel: Any, name: str | None, n_components: int, seen: Survey, seed: int = 0) -> Any:
     """The map of a name, or the best data-independent one for a kernel."""
     if name is None:
         return candidates.independent_map(kernel, n_components, seen.X.shape[1], seed)
-    few = min(n_components, len(seen.y)) if name == "nystroem" else n_components
-    return _MAPS[name](kernel, few, random_state=seed)
+    kind = names.maps()[name]
+    few = min(n_components, seen.n_rows) if kind is Nystroem else n_components
+    return kind(kernel, few, random_state=seed)
 
 
 def scaled(

@@ -25,11 +25,8 @@ from craftmaps.cli import options
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
 @options.scaling
 @options.reading
-@click.option("--html", type=click.Path(), help="Write a page with the table and a plot, too.")
 @options.as_json
-def compare(
-    data: tuple[str, ...], target: str | None, html: str | None, as_json: bool, **given: Any
-) -> None:
+def compare(data: tuple[str, ...], target: str | None, as_json: bool, **given: Any) -> None:
     """Measure error, time, memory and size of every map on a sample of rows.
 
     Without --kernel, maps of a polynomial and of a Gaussian kernel are compared. Rows have columns
@@ -37,7 +34,7 @@ def compare(
 
     \b
     Example:
-      craftmaps compare train.csv --target class --html report.html
+      craftmaps compare train.csv --target class
     """
     sizes = _sizes(given["components"])
     from craftmaps.cli.rows import open_rows, survey
@@ -49,39 +46,26 @@ def compare(
     X = _scaled(seen.X, given["scale"], given["unit_norm"])
     kernel = {name: given[name] for name in ("kernel", "degree", "gamma", "coef0")}
     task = "regression" if seen.classes is None else "classification"
-    found = measure(X, seen.y, _maps(**kernel), sizes, given["seeds"], task=task)
-    if html is not None:
-        from craftmaps.cli.page import write_page
-
-        write_page(html, found, data, len(seen.y), seen.n_rows)
+    measured = measure(X, seen.y, _maps(**kernel), sizes, given["seeds"], task=task)
     if as_json:
-        facts = {"rows": len(seen.y), "task": task, "seeds": given["seeds"], "html": html}
-        options.report(facts | {"maps": [_plain(asdict(row)) for row in found.rows]}, True)
+        facts = {"rows": len(seen.y), "task": task, "seeds": given["seeds"]}
+        options.report(facts | {"maps": [_plain(asdict(row)) for row in measured.rows]}, True)
         return
-    click.echo(str(found))
-    if html is not None:
-        click.echo(f"\nThe report is in {html}.")
+    click.echo(str(measured))
 
 
 def _maps(kernel: str | None, **parameters: Any) -> dict[str, Any]:
-    """One of each map that takes the kernel; all have few parameters to choose by default."""
-    from craftmaps import CraftMap, FourierFeatures, Nystroem, RandomMaclaurin, TensorSketch
+    """One of each map that takes the kernel, with the defaults of its class."""
     from craftmaps.cli.choice import kernel_of
-    from craftmaps.kernels import DotProductKernel, Polynomial
+    from craftmaps.cli.names import maps_for
 
     kernels = [kernel_of(kernel, **parameters)]
     if kernel is None:
         kernels.append(kernel_of("rbf"))
     maps: dict[str, Any] = {}
     for one in kernels:
-        name = type(one).__name__.lower()
-        if isinstance(one, DotProductKernel):
-            maps |= {"CraftMap": CraftMap(one), "RandomMaclaurin": RandomMaclaurin(one)}
-            if isinstance(one, Polynomial):
-                maps["TensorSketch"] = TensorSketch(one)
-        else:
-            maps["FourierFeatures"] = FourierFeatures(one)
-        maps[f"Nystroem, {name}"] = Nystroem(one, landmarks="rpcholesky")
+        for name, feature_map in maps_for(one).items():
+            maps[name if name not in maps else f"{name}, {type(one).__name__}"] = feature_map
     return maps
 
 

@@ -1,10 +1,17 @@
-"""`craftmaps demo`: kernel classifiers on the digits."""
+"""`craftmaps demo`: kernel classifiers on the digits that scikit-learn bundles."""
 
-import json
+import pickle
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import click
 
 from craftmaps.cli import options
+
+_SIZES = (64, 128, 256, 512, 1024)
+_OUTPUT = Path("demo-output/digits.png")
 
 
 @click.command()
@@ -18,12 +25,84 @@ def demo(as_json: bool) -> None:
     Example:
       craftmaps demo
     """
-    from craftmaps.cli import digits
-
     if as_json:
-        click.echo(json.dumps([row._asdict() for row in digits.measured()]))
+        options.report({"models": list(_measured())}, True)
+        return
+    click.echo("1,078 digits to learn from, 719 to test on, 64 pixels. Maps approximate the kernel")
+    click.echo("of the exact machine, or another if they must, and feed a one-pass classifier.\n")
+    click.echo(f"{'model':<34}{'test error':>11}{'fit time':>11}{'size':>11}")
+    rows = []
+    for row in _measured():
+        rows.append(row)
+        size = "" if row["n_components"] is None else f", {row['n_components']} features"
+        costs = f"{1000 * row['seconds']:>8.0f} ms{row['size_kb']:>8.0f} kB"
+        click.echo(f"{row['model'] + size:<34}{row['error']:>9.2f} %{costs}")
+    try:
+        _plot(rows)
+    except ImportError:
+        click.echo("\nFor a plot, install matplotlib: pip install 'craftmaps[plots]'.")
     else:
-        digits.main()
+        click.echo(f"\nThe plot is in {_OUTPUT}.")
+
+
+def _measured() -> Iterator[dict[str, Any]]:
+    """Test error in percent, seconds to fit and size of each model; the exact one comes first."""
+    from sklearn.base import clone
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import normalize
+    from sklearn.svm import SVC
+
+    from craftmaps import Composed, Gaussian, OnePassClassifier, Polynomial
+    from craftmaps.cli.names import maps_for
+
+    X, y = load_digits(return_X_y=True)
+    data = train_test_split(normalize(X), y, test_size=0.4, random_state=0, stratify=y)
+    kernels = (Composed(), Gaussian(gamma="median"), Polynomial(degree=5))
+    maps = {name: one for kernel in kernels for name, one in maps_for(kernel).items()}
+    models: list[tuple[str, int | None, Any]] = [
+        ("exact kernel SVM", None, SVC(kernel="poly", degree=5, gamma=1, coef0=1, C=10)),
+        ("linear ridge, no map", None, OnePassClassifier()),
+    ]
+    for n_components in _SIZES:
+        for name, feature_map in maps.items():
+            sized = clone(feature_map).set_params(n_components=n_components, random_state=0)
+            models.append((name, n_components, OnePassClassifier(sized)))
+    for name, size, model in models:
+        if size in (None, _SIZES[0]):
+            clone(model).fit(data[0], data[2])  # compiles, which is not to be counted
+        start = time.perf_counter()
+        model.fit(data[0], data[2])
+        seconds = time.perf_counter() - start
+        error = 100 * (1 - model.score(data[1], data[3]))
+        light = model.for_prediction() if hasattr(model, "for_prediction") else model
+        costs = {"seconds": seconds, "size_kb": len(pickle.dumps(light)) / 1024}
+        yield {"model": name, "n_components": size, "error": error} | costs
+
+
+def _plot(rows: list[dict[str, Any]]) -> None:
+    """Test error against the number of features."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8.5, 4.2), layout="constrained")
+    exact = [row for row in rows if row["n_components"] is None]
+    for row, style in zip(exact, ("-", "--"), strict=True):
+        axes.axhline(row["error"], color="0.4", linestyle=style, label=row["model"])
+    for name in dict.fromkeys(row["model"] for row in rows if row["n_components"]):
+        errors = [row["error"] for row in rows if row["model"] == name]
+        axes.plot(_SIZES, errors, marker="o", markersize=4, label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(_SIZES, [str(size) for size in _SIZES])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("features (output columns)")
+    axes.set_ylabel("test error, %")
+    axes.set_title("Digits: a linear learner on random features against an exact kernel SVM")
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    _OUTPUT.parent.mkdir(exist_ok=True)
+    figure.savefig(_OUTPUT, dpi=150)
 
 
 if __name__ == "__main__":

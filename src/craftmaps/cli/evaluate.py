@@ -22,16 +22,17 @@ def evaluate(
     Example:
       craftmaps evaluate model.craft test.csv --target class
     """
-    from craftmaps.cli.models import learner_of
-    from craftmaps.cli.rows import open_rows
+    import numpy as np
 
-    learner = learner_of(model)
-    n_targets = 1 if hasattr(learner, "classes_") else learner._n_targets
+    from craftmaps.cli.rows import learner_of, open_rows
+
+    learner, names = learner_of(model)
+    n_targets = 1 if hasattr(learner, "classes_") else len(np.atleast_1d(learner.intercept_))
     if n_targets > 1:
         raise click.UsageError(
             f"{model} predicts {n_targets} targets, and evaluate takes models of one."
         )
-    rows = open_rows(data, target, model=learner, **reading)
+    rows = open_rows(data, target, names=names, width=learner.n_features_in_, **reading)
     judge = _classified if hasattr(learner, "classes_") else _regressed
     options.report(judge(learner, rows), as_json)
 
@@ -55,9 +56,9 @@ def _classified(learner: Any, rows: Any) -> dict[str, Any]:
         n_rows += len(y)
         wrong += int(np.sum(classes[probabilities.argmax(axis=1)] != y))
         place = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-        found = classes[place] == y
-        unknown += int(np.sum(~found))
-        loss -= float(np.log(np.maximum(probabilities[found, place[found]], 1e-300)).sum())
+        known = classes[place] == y
+        unknown += int(np.sum(~known))
+        loss -= float(np.log(np.maximum(probabilities[known, place[known]], 1e-300)).sum())
     _some(n_rows)
     return {
         "rows": n_rows,

@@ -18,8 +18,7 @@ def export(model: str, output: str, as_json: bool) -> None:
     Example:
       craftmaps export model.craft -o model.onnx
     """
-    if not output.lower().endswith(".onnx"):
-        raise click.UsageError(f"-o must be an .onnx file, got {output}.")
+    options.check_output(output, (".onnx",))
     from craftmaps import export_onnx, load
 
     fitted = load(model)

@@ -7,26 +7,35 @@ from typing import Any
 import click
 
 from craftmaps.cli import options
+from craftmaps.cli.names import Name, maps
 
-_SAMPLE = 4096  # rows that scaling, map and training error are taken from
-_SEARCH = 26_000  # rows for a search
+_SEARCH_ROWS = 26_000  # that --auto searches with
 
 
 @click.command()
 @options.data
 @options.target
+@options.weight
 @options.kernel
-@click.option("--map", "map_name", type=click.Choice(options.MAPS), help="Default: by the kernel.")
+@click.option("--map", "map_name", type=Name(maps), help="Default: by the kernel.")
 @click.option("--metric", is_flag=True, help="Learn first which columns matter, see MetricMap.")
 @click.option("--images", is_flag=True, help="Rows are square gray images, see ImageMap.")
 @click.option("--auto", is_flag=True, help="Search for scaling, kernel, map and alpha.")
 @click.option("--components", type=click.IntRange(1), help="Number of features; default: 1024.")
 @click.option("--budget", help="For --auto instead of --components: 60s, 5min, 200MB, 1ms/row.")
-@click.option("--alpha", type=float, help="Penalty; default: by generalised cross-validation.")
+@click.option(
+    "--map-rows",
+    type=click.IntRange(1),
+    help="Rows that the map is fitted on, drawn from all; default: 10000.",
+)
+@click.option("--alpha", type=float, help="Penalty; default: by generalized cross-validation.")
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
 @options.scaling
 @click.option("--checkpoint", type=click.Path(), metavar="FOLDER", help="From which to go on.")
-@click.option("--every", default=60.0, show_default=True, help="Seconds between checkpoints.")
+@click.option(
+    "--checkpoint-every", default=60.0, show_default=True, help="Seconds between checkpoints."
+)
+@click.option("--every", type=float, hidden=True)  # the old name of --checkpoint-every
 @click.option("--seed", default=0, show_default=True)
 @options.reading
 @options.output("The model file.")
@@ -34,13 +43,16 @@ _SEARCH = 26_000  # rows for a search
 def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None:
     """Learn a model from files of any size.
 
-    DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. They are read twice:
-    once to count rows and classes and to draw a sample for the map, once to learn.
+    DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. They are read three
+    times: to count rows and classes, to draw a sample for the map, and to learn.
 
     \b
     Example:
       craftmaps fit train.csv --target class --kernel poly --degree 3 -o model.craft
     """
+    every = given.pop("every")
+    if every is not None:
+        given["checkpoint_every"] = every
     _check(output, **given)
     start = time.perf_counter()
     with options.stoppable(lambda: _way_on(given["checkpoint"])):
@@ -64,8 +76,9 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
             raise click.UsageError(
                 f"--images scales rows itself, to length 1: leave --images or --{option} out."
             )
-    if not given["every"] >= 0:  # nor NaN
-        raise click.UsageError(f"--every must be at least 0 seconds, got {given['every']}.")
+    if not given["checkpoint_every"] >= 0:  # nor NaN
+        seconds = given["checkpoint_every"]
+        raise click.UsageError(f"--checkpoint-every must be at least 0 seconds, got {seconds}.")
     if budget is not None and not auto:
         raise click.UsageError("--budget is for a search: add --auto, or give --components.")
     if budget is not None and given["components"] is not None:
@@ -75,32 +88,32 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
             "--budget depends on the speed of the moment, so a checkpoint might not fit the next "
             "search; give --components."
         )
-    if not Path(output).resolve().parent.is_dir():
-        raise click.UsageError(f"there is no folder {Path(output).parent} to write to.")
-    from craftmaps.storage.atomic import check_place
-
-    check_place(output)
+    options.check_output(output)
+    if given["checkpoint"] is not None:
+        Path(given["checkpoint"]).mkdir(parents=True, exist_ok=True)
+        options.check_folder(Path(given["checkpoint"]))
 
 
 def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:
     import numpy as np
-    from sklearn.frozen import FrozenEstimator
 
     from craftmaps import OnePassClassifier, OnePassRegressor
     from craftmaps.cli.rows import open_rows, survey
+    from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 
     reading = {name: given[name] for name in ("format", "columns", "no_header", "skip_bad_rows")}
-    rows = open_rows(data, given["target"], **reading)
-    seen = survey(rows, _SEARCH if given["auto"] else _SAMPLE, given["classify"], given["seed"])
+    rows = open_rows(data, given["target"], weight=given["weight"], **reading)
+    map_rows = given["map_rows"] or DEFAULT_MAP_ROWS
+    seen = survey(rows, _SEARCH_ROWS if given["auto"] else map_rows, given["classify"])
     rows.n_rows = seen.n_rows
     feature_map, alpha, facts = _chosen(seen, **given)
-    frozen = FrozenEstimator(feature_map.fit(seen.X, seen.y))
-    keeping = {"checkpoint": given["checkpoint"], "every": given["every"]}
+    keeping = {name: given[name] for name in ("checkpoint", "checkpoint_every")}
     learner: Any
     if seen.classes is None:
-        learner = OnePassRegressor(frozen, alpha=alpha).fit_blocks(rows, **keeping)
+        learner = OnePassRegressor(feature_map, alpha=alpha, map_rows=map_rows)
+        learner.fit_blocks(rows, **keeping)
     else:
-        learner = OnePassClassifier(frozen, alpha=alpha)
+        learner = OnePassClassifier(feature_map, alpha=alpha, map_rows=map_rows)
         learner.fit_blocks(rows, seen.classes, **keeping)
     facts |= _errors(learner, seen)
     if rows.names is not None:

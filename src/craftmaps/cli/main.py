@@ -14,17 +14,14 @@ from craftmaps.cli.evaluate import evaluate
 from craftmaps.cli.export import export
 from craftmaps.cli.fit import fit
 from craftmaps.cli.info import info
-from craftmaps.cli.options import Stopped
+from craftmaps.cli.options import StoppedError
 from craftmaps.cli.predict import predict
+from craftmaps.scale.files.errors import FileError
 
-_IN_A_TERMINAL = {  # what the library calls its options, and the command line its own
-    "on_bad_rows='skip'": "--skip-bad-rows",
-    "give format='csv', 'svmlight', 'parquet', 'npy' or 'npz'": "give --format",
-    "of numbers in columns.": "of numbers in --columns.",
-    "out of columns.": "out of --columns.",
-    "among columns.": "among --columns.",
-    " (n_columns says if there are more)": "",
-    " (zero_based=True counts from 0)": "",
+ADVICE = {  # what helps in a terminal, by the option of the library
+    "on_bad_rows": "--skip-bad-rows leaves such rows out",
+    "format": "give --format",
+    "columns": "choose the columns to read with --columns",
 }
 
 
@@ -73,10 +70,12 @@ def _exit_code() -> int:
         return 2
     except click.ClickException as error:
         return _complain(error.format_message(), 2)
-    except Stopped as error:
+    except StoppedError as error:
         return _complain(str(error), 130)
     except (click.Abort, KeyboardInterrupt):
         return _complain("stopped; nothing was written.", 130)
+    except FileError as error:
+        return _complain(error.worded(ADVICE), 2)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -87,8 +86,6 @@ def _exit_code() -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    for here, there in _IN_A_TERMINAL.items():
-        message = message.replace(here, there)
     click.echo(f"craftmaps: {' '.join(message.split())}", err=True)
     return code
 

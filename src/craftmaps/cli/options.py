@@ -1,22 +1,27 @@
 """Options that several commands share, and the way in which all of them report."""
 
 import json
+import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 
+from craftmaps.cli.names import Name, kernels
 
-class Stopped(Exception):
-    """By Ctrl-C; the text says how to go on."""
+
+class StoppedError(Exception):
+    """A command was stopped by Ctrl-C; the text says how to go on."""
 
 
 @contextmanager
 def stoppable(way_on: Callable[[], str]) -> Iterator[None]:
-    """Make Ctrl-C raise Stopped with what `way_on` says, whatever error becomes of it on the way.
+    """Make Ctrl-C raise StoppedError with what `way_on` says, whatever becomes of it on the way.
 
     NumPy for one drops a KeyboardInterrupt that comes while it compares structured arrays, and
     raises a TypeError about their types.
@@ -35,7 +40,7 @@ def stoppable(way_on: Callable[[], str]) -> Iterator[None]:
         yield
     except BaseException as error:
         if asked or isinstance(error, KeyboardInterrupt):
-            raise Stopped(way_on()) from None
+            raise StoppedError(way_on()) from None
         raise
     finally:
         if usual:
@@ -43,8 +48,6 @@ def stoppable(way_on: Callable[[], str]) -> Iterator[None]:
 
 
 Decorator = Callable[[Any], Any]
-KERNELS = ("poly", "exp", "rbf", "laplacian", "cauchy", "matern")
-MAPS = ("craft", "maclaurin", "tensorsketch", "fourier", "nystroem")
 FORMATS = ("csv", "parquet", "npy", "npz", "svmlight")
 
 data = click.argument("data", nargs=-1, required=True)
@@ -55,12 +58,36 @@ target = click.option(
     help="The column to predict; for .npz the name of an array, for .npy a number or a second "
     "file. Svmlight files need none.",
 )
+weight = click.option("--weight", metavar="COLUMN", help="The column of sample weights.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 
 
 def output(text: str) -> Decorator:
     """The file to write."""
     return click.option("-o", "--output", required=True, type=click.Path(), help=text)
+
+
+def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
+    """Raise unless a file can be written there, before any work is done."""
+    if suffixes and not path.lower().endswith(suffixes):
+        raise click.UsageError(
+            f"-o must be a file that ends in {' or '.join(suffixes)}, got {path}."
+        )
+    from craftmaps.storage.atomic import check_place
+
+    check_place(path)
+    check_folder(Path(os.path.realpath(path)).parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise unless files can be written into a folder; only a file that is written tells."""
+    if not folder.is_dir():
+        raise click.UsageError(f"there is no folder {folder} to write to.")
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(1 << 16))
+    except OSError as error:
+        raise click.UsageError(f"nothing can be written to {folder}: {error.strerror}.") from error
 
 
 def together(*options: Decorator) -> Decorator:
@@ -82,7 +109,7 @@ reading = together(
 )
 
 kernel = together(
-    click.option("--kernel", type=click.Choice(KERNELS), help="What is approximated."),
+    click.option("--kernel", type=Name(kernels), help="What is approximated."),
     click.option("--degree", type=click.IntRange(1), help="Of the kernel poly; default: 3."),
     click.option("--gamma", help="Factor in the kernel: a number, or scale or median for rbf ..."),
     click.option("--coef0", type=float, help="Constant in the kernel poly; default: 1."),

@@ -15,11 +15,22 @@ from craftmaps.cli import options
 @options.model
 @options.data
 @click.option("--proba", is_flag=True, help="Add the probability of each class.")
+@click.option(
+    "--spreadsheet",
+    is_flag=True,
+    help="Begin labels in CSV files that a spreadsheet would run (=, +, -, @) with an apostrophe.",
+)
 @options.reading
 @options.output("A .parquet or .csv file.")
 @options.as_json
 def predict(
-    model: str, data: tuple[str, ...], proba: bool, output: str, as_json: bool, **reading: Any
+    model: str,
+    data: tuple[str, ...],
+    proba: bool,
+    spreadsheet: bool,
+    output: str,
+    as_json: bool,
+    **reading: Any,
 ) -> None:
     """Predict a target for each row of files, block by block.
 
@@ -30,29 +41,32 @@ def predict(
     Example:
       craftmaps predict model.craft test.csv --proba -o predictions.csv
     """
-    if not output.lower().endswith((".parquet", ".pq", ".csv")):
-        raise click.UsageError(f"-o must be a .parquet or .csv file, got {output}.")
+    options.check_output(output, (".parquet", ".pq", ".csv"))
     if reading.pop("skip_bad_rows"):
         raise click.UsageError("predictions are one per row, so --skip-bad-rows is not for them.")
-    from craftmaps.cli.models import learner_of
-    from craftmaps.cli.rows import open_rows
+    from craftmaps.cli.rows import learner_of, open_rows
+    from craftmaps.scale.files.errors import BadRowError
     from craftmaps.storage.atomic import write_whole
 
-    learner = learner_of(model)
+    learner, names = learner_of(model)
     if proba and not hasattr(learner, "predict_proba"):
         raise click.UsageError(f"{model} is a regressor, which has no probabilities: no --proba.")
-    rows = open_rows(data, None, model=learner, predicting=True, **reading)
+    columns = {"names": names, "width": learner.n_features_in_}
+    rows = open_rows(data, None, predicting=True, **columns, **reading)
     counted = [0]
 
     def fill(file: BinaryIO) -> None:
         tables = _tables(learner, rows, proba, counted)
-        (_write_csv if output.lower().endswith(".csv") else _write_parquet)(tables, file)
+        if output.lower().endswith(".csv"):
+            _write_csv(tables, file, spreadsheet)
+        else:
+            _write_parquet(tables, file)
 
     try:
         write_whole(output, fill)
-    except ValueError as error:  # predictions are one per row: none can be left out
-        told = str(error).replace("; on_bad_rows='skip' leaves such rows out", "")
-        raise ValueError(told) from error
+    except BadRowError as error:
+        error.option = None  # predictions are one per row: none can be left out
+        raise
     size = Path(output).stat().st_size
     options.report({"rows": counted[0], "output": output, "bytes": size}, as_json)
 
@@ -80,14 +94,23 @@ def _columns(predicted: Any) -> dict[str, Any]:
     return {f"prediction_{number}": column for number, column in enumerate(predicted.T)}
 
 
-def _write_csv(tables: Iterator[dict[str, Any]], file: BinaryIO) -> None:
+def _write_csv(tables: Iterator[dict[str, Any]], file: BinaryIO, spreadsheet: bool) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     for number, table in enumerate(tables):
         if not number:
             writer.writerow(table)
-        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+        columns = [column.tolist() for column in table.values()]
+        if spreadsheet:
+            columns = [list(map(_harmless, column)) for column in columns]
+        writer.writerows(zip(*columns, strict=True))
     text.detach()
+
+
+def _harmless(value: Any) -> Any:
+    """A label that a spreadsheet would run as a formula, as the text that it is."""
+    runs = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if runs else value
 
 
 def _write_parquet(tables: Iterator[dict[str, Any]], file: BinaryIO) -> None:

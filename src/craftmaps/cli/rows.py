@@ -6,24 +6,43 @@ from typing import Any
 
 import click
 import numpy as np
-from scipy import sparse
 
+from craftmaps.learn.map_rows import StreamSample
 from craftmaps.scale import blocks
 from craftmaps.validation import is_continuous
+
+
+def learner_of(path: str) -> tuple[Any, Sequence[str] | None]:
+    """The classifier or regressor in a model file, and the names of its columns if it has them.
+
+    The learner itself forgets the names, because `open_rows` brings the columns into their order.
+    """
+    from craftmaps import load
+
+    model = load(path)
+    if not hasattr(model, "predict"):
+        raise ValueError(f"{path} holds a {type(model).__name__}, which predicts nothing.")
+    names = vars(model).pop("feature_names_in_", None)
+    return model, None if names is None else names.tolist()
 
 
 def open_rows(
     data: Sequence[str],
     target: str | None,
     *,
+    weight: str | None = None,
     format: str | None = None,
     columns: str | None = None,
     no_header: bool = False,
     skip_bad_rows: bool = False,
-    model: Any = None,
+    names: Sequence[str] | None = None,
+    width: int | None = None,
     predicting: bool = False,
 ) -> blocks.Blocks:
-    """The rows of files; for a model, those of its columns, whatever other columns there are."""
+    """The rows of files; for a model, those of its `width` columns, by their names if it has any.
+
+    Other columns are then passed over.
+    """
     kind = format or blocks.format_of(list(data))
     if target is None and kind != "svmlight" and not predicting:
         raise click.UsageError("name the column of targets: --target COLUMN.")
@@ -32,27 +51,27 @@ def open_rows(
     if columns is not None:
         chosen = [name.strip() for name in columns.split(",")]
         chosen = chosen if named else [_index("--columns", name) for name in chosen]
-    elif named and model is not None and hasattr(model, "feature_names_in_"):
-        chosen = model.feature_names_in_.tolist()
-    place: Any = target
-    if target is not None and not named and (kind == "csv" or target.lstrip("-").isdecimal()):
-        place = _index("--target", target)
+    elif named and names is not None:
+        chosen = list(names)
+    if kind == "svmlight" and width is not None and chosen:
+        width = max(chosen) + 1 if min(chosen) >= 0 else None
     return blocks.read(
         list(data),
-        place,
+        _column("--target", target, kind, named),
+        weight=_column("--weight", weight, kind, named),
         columns=chosen,
         format=format,
         header=not no_header,
         on_bad_rows="skip" if skip_bad_rows else "error",
-        n_columns=_width(model, chosen) if kind == "svmlight" else None,
+        n_columns=width if kind == "svmlight" else None,
     )
 
 
-def _width(model: Any, chosen: list[int] | None) -> int | None:
-    """How many columns sparse rows must have for a model, whatever indices the files have."""
-    if model is None or (chosen and min(chosen) < 0):
-        return None
-    return max(chosen) + 1 if chosen else int(model.n_features_in_)
+def _column(option: str, name: str | None, kind: str, named: bool) -> Any:
+    """A column by its name, or by its number in files without names."""
+    if name is None or named or (kind != "csv" and not name.lstrip("-").isdecimal()):
+        return name
+    return _index(option, name)
 
 
 def _index(option: str, text: str) -> int:
@@ -78,31 +97,20 @@ class Survey:
     classes: np.ndarray | None
 
 
-def survey(rows: blocks.Blocks, size: int, classify: bool | None = None, seed: int = 0) -> Survey:
-    """Read all rows once and keep `size` of them; `classify` None guesses from the targets."""
-    rng = np.random.default_rng(seed)
-    keys, kept, n_rows = np.empty(0), None, 0
+def survey(rows: blocks.Blocks, size: int, classify: bool | None = None) -> Survey:
+    """Read all rows once and keep `size` of them; `classify` None guesses from the targets.
+
+    The rows are those that a learner fits its map on, chosen by their places.
+    """
+    sample, n_rows = StreamSample(size), 0
     classes: np.ndarray | None = None
     labelled = classify is not False
-    for X, y in rows:
+    for X, y, *_ in rows:
         n_rows += len(y)
+        sample.add(X, y)
         if labelled:
             classes = np.unique(y) if classes is None else np.union1d(classes, y)
             labelled = bool(classify) or not is_continuous(classes)
-        kept, keys = _smallest(size, kept, keys, X, y, rng.random(len(y)))
-    if kept is None:
+    if not n_rows:
         raise click.UsageError("there are no rows in these files.")
-    return Survey(n_rows, kept[0], kept[1], classes if labelled else None)
-
-
-def _smallest(size: int, kept: Any, keys: Any, X: Any, y: Any, new: Any) -> tuple[Any, Any]:
-    """Of the rows kept and some new ones, those with the smallest random keys."""
-    if len(keys) == size:
-        some = new < keys.max()
-        X, y, new = X[some], y[some], new[some]
-    if kept is not None:
-        stack = sparse.vstack if sparse.issparse(X) else np.concatenate
-        X, y = stack([kept[0], X]), np.concatenate([kept[1], y])
-        new = np.concatenate([keys, new])
-    best = np.sort(np.argsort(new, kind="stable")[:size])
-    return ((X.tocsr() if sparse.issparse(X) else X)[best], y[best]), new[best]
+    return Survey(n_rows, *sample.rows(), classes if labelled else None)

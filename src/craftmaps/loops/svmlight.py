@@ -137,7 +137,7 @@ def _number(text, at, stop):  # type: ignore[no-untyped-def]
     if at < stop and (text[at] == _PLUS or text[at] == _MINUS):
         sign = -1.0 if text[at] == _MINUS else 1.0
         at += 1
-    digits, count, power = 0, 0, 0
+    digits, count, power, start = 0, 0, 0, at
     fraction = False
     while at < stop:
         if 48 <= text[at] <= 57:
@@ -151,7 +151,7 @@ def _number(text, at, stop):  # type: ignore[no-untyped-def]
         else:
             break
         at += 1
-    seen_digits = text[at - 1] != _DOT and 48 <= text[at - 1] <= 57
+    seen_digits = at > start and 48 <= text[at - 1] <= 57
     if at < stop and seen_digits and (text[at] == 101 or text[at] == 69):  # e or E
         shift, at = _exponent(text, at + 1, stop)
         power += shift

@@ -7,11 +7,15 @@ _ROOMS = ("blocks", "dask", "spark")
 
 
 def __getattr__(name: str) -> Any:
-    """Modules when they are first used: each needs other packages."""
+    """Modules when they are first used, because each needs other packages."""
+    if name == "read":
+        from craftmaps.scale.blocks import read
+
+        return read
     if name in _ROOMS:
         return import_module(f"craftmaps.scale.{name}")
     raise AttributeError(f"module 'craftmaps.scale' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_ROOMS]
+    return [*globals(), *_ROOMS, "read"]

@@ -3,7 +3,7 @@
 import glob
 import os
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from craftmaps.scale.files.csv import CsvFiles
+from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.numpy import NpyFiles, NpzFiles
+from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.parquet import ParquetFiles
 from craftmaps.scale.files.pieces import Piece, Position, cut
 from craftmaps.scale.files.read_ahead import read_ahead
@@ -26,48 +28,66 @@ _SUFFIXES = {
     "csv": (".csv", ".tsv"),
     "svmlight": (".svmlight", ".libsvm", ".svm"),
 }
+_READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
+    "npz": NpzFiles,
+    "parquet": ParquetFiles,
+    "csv": CsvFiles,
+    "svmlight": SvmlightFiles,
+}
 
 
 class Files(Protocol):
     """What a format offers: pieces of one of its files from some row on.
 
-    There are `n_files` of them, the first of `paths`, which may name others beside them. `names`
-    are those of the columns of X, None for formats without names.
+    There are `n_files` files of rows, the first of `paths`; others are read beside them. `names`
+    are those of the columns of X, None for formats without names. `n_rows` is None where only
+    reading all rows would count them.
     """
 
     paths: list[str]
     n_files: int
+    names: list[str] | None
 
     @property
-    def names(self) -> list[str] | None: ...
+    def n_rows(self) -> int | None: ...
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]: ...
 
 
 class Blocks:
-    """What `read` returns: blocks (X, y), from the beginning each time it is iterated.
+    """What `read` returns: blocks (X, y) or (X, y, weight), again each time it is iterated.
 
     Attributes
     ----------
     skipped_rows : int
         Rows that were left out by on_bad_rows="skip", in the last iteration until now.
-    n_rows : int or None
-        How many rows there are, for the time left that a fit shows; set it if you know.
     """
 
-    def __init__(self, files: Files, block_rows: int, options: dict[str, Any]) -> None:
+    def __init__(self, files: Files, options: ReadOptions, identity: dict[str, Any]) -> None:
         self.skipped_rows = 0
-        self.n_rows: int | None = None
+        self._n_rows: int | None = None
         self._files = files
-        self._block_rows = block_rows
         self._options = options
+        self._identity = identity
+        self._states = [_state(path) for path in files.paths]
 
     @property
     def names(self) -> list[str] | None:
         """The names of the columns of X, None where the files have none."""
         return self._files.names
 
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are; None where only reading them would tell. Set it if you know."""
+        if self._n_rows is None and not self._options.skip:
+            self._n_rows = self._files.n_rows
+        return self._n_rows
+
+    @n_rows.setter
+    def n_rows(self, value: int | None) -> None:
+        self._n_rows = value
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         with closing(self.from_position()) as blocks:
             for _, block in blocks:
                 yield block
@@ -77,11 +97,11 @@ class Blocks:
     ) -> Generator[tuple[Any, Any], None, None]:
         """Pairs of a block and of the position after it, from which one can begin later.
 
-        A position is three integers: the number of the file, that of the row (or line) in it, and
-        how many rows were left out before.
+        A position is three integers: the number of the file, the number of the row (or line) in
+        it, and how many rows were left out before.
         """
         start = Position(*position)
-        blocks = cut(self._pieces(start), self._block_rows, start)
+        blocks = cut(self._pieces(start), self._options.block_rows, start)
         with closing(read_ahead(blocks)) as ahead:
             for after, block in ahead:
                 self.skipped_rows = after.skipped
@@ -97,20 +117,28 @@ class Blocks:
 
     def fingerprint(self) -> dict[str, Any]:
         """What identifies the rows: paths, sizes and times of the files, and how they are read."""
-        states = [(os.path.abspath(path), os.stat(path)) for path in self._files.paths]
-        files = [[path, state.st_size, state.st_mtime_ns] for path, state in states]
-        return {"files": files, "block_rows": self._block_rows} | self._options
+        files = [[os.path.abspath(path), *_state(path)] for path in self._files.paths]
+        return {"files": files, "block_rows": self._options.block_rows} | self._identity
 
     def _pieces(self, start: Position) -> Iterator[tuple[int, Piece]]:
         for file in range(start.file, self._files.n_files):
+            self._check_unchanged(file)
             for piece in self._files.pieces(file, start.row if file == start.file else 0):
                 yield file, piece
+            self._check_unchanged(file)
+
+    def _check_unchanged(self, file: int) -> None:
+        path = self._files.paths[file]
+        if _state(path) != self._states[file]:
+            reason = "the file was changed since `read` was called, so call it again when"
+            raise FileError(path, f"{reason} nothing writes to the file")
 
 
 def read(
     path: Any,
     target: Any = None,
     *,
+    weight: Any = None,
     block_rows: int = 4096,
     columns: Sequence[Any] | None = None,
     dtype: Any = None,
@@ -124,8 +152,8 @@ def read(
     """Blocks (X, y) of files of any size, for `fit_blocks`.
 
     Every block has `block_rows` rows, the last one perhaps fewer, whatever the files' own row
-    groups. The next two blocks are read while one is learnt. No more than those are held, so memory
-    does not depend on the size of the files.
+    groups. The next two blocks are read while the learner works on one. No more than those are
+    held, so memory does not depend on the size of the files.
 
     Parameters
     ----------
@@ -136,24 +164,30 @@ def read(
         The column (or columns) y. For .npy an index, or path of a second file of as many rows (a
         pattern or list for several); for .npz the name of an array beside "X". None yields (X,
         None), as prediction needs it. Svmlight files begin each line with their target: give none.
+    weight : column name, index or None, default=None
+        The column of sample weights, which are numbers of at least 0; files and arrays as for
+        `target`. Blocks are then (X, y, weight). Svmlight files have none.
     block_rows : int, default=4096
     columns : list of names or indices, default=None
-        The columns of X, in that order; others are not read. None takes all but the target.
+        The columns of X, in that order; others are not read. None takes all but target and weight.
+        Where files have names, those of the first file are found by name in the others, whatever
+        their order there; without `columns`, a file that has other columns is an error.
     dtype : float32, float64 or None, default=None
-        Of X. None is float32 if the file's columns are that precise or less, otherwise float64.
+        The type of X. None is float32 if the columns are that precise or less, otherwise float64.
     on_bad_rows : {"error", "skip"}, default="error"
-        What to do about rows of too few or too many values, and values that are no finite numbers:
-        an error that names file, row and column, or a warning at the end, with their number.
+        What to do about rows with too few or too many values, and values that are no finite
+        numbers: an error that names file, row and column, or a warning with their number at the
+        end.
     format : {"npy", "npz", "parquet", "csv", "svmlight"} or None, default=None
         None tells it from the suffix: .npy, .npz, .parquet, .csv, .tsv, .svmlight or .libsvm, the
         texts perhaps followed by .gz, .bz2 or .xz.
     header : bool, default=True
         Whether the first line of a CSV file holds names. Otherwise columns have indices alone.
     delimiter : str, default=None
-        Of CSV files; None is a tab for .tsv, otherwise a comma.
+        What separates the values of CSV files; None is a tab for .tsv, otherwise a comma.
     n_columns : int, default=None
-        Of svmlight files. None finds the largest index by reading the files once more. An index
-        beyond it is a fault, and passed over where `columns` are chosen.
+        Number of columns of svmlight files. None finds the largest index by reading the files once
+        more. An index beyond it is an error, and is passed over where `columns` are chosen.
     zero_based : bool, default=False
         Whether svmlight files count columns from 0 rather than 1.
 
@@ -165,17 +199,19 @@ def read(
     Notes
     -----
     Rows are counted from 0 in errors about binary files, lines from 1. No pickle is ever read.
+    Labels in CSV files keep their identity: a column is read as numbers only where every label is
+    written as one, so "007", "0x1F" and whole numbers beyond 64 bits stay text.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from craftmaps import OnePassClassifier
-    >>> from craftmaps.scale import blocks
+    >>> from craftmaps.scale import read
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = [f"{i % 3},{i % 5},{'ab'[i % 3 == 1]}" for i in range(1000)]
     ...     _ = Path(folder, "rows.csv").write_text("\\n".join(["u,v,class", *lines]))
-    ...     rows = blocks.read(f"{folder}/*.csv", target="class", block_rows=300)
+    ...     rows = read(f"{folder}/*.csv", target="class", block_rows=300)
     ...     [X.shape for X, y in rows]
     ...     OnePassClassifier().fit_blocks(rows).classes_.tolist()
     [(300, 2), (300, 2), (300, 2), (100, 2)]
@@ -189,29 +225,33 @@ def read(
     paths = _expanded(path, known_only=format is None)
     kind = _format_of(paths) if format is None else format
     check_choice("format", kind, tuple(_SUFFIXES))
-    skip = on_bad_rows == "skip"
-    dtype = None if dtype is None else np.dtype(dtype)
+    options = ReadOptions(
+        target=target,
+        weight=weight,
+        columns=columns,
+        dtype=None if dtype is None else np.dtype(dtype),
+        skip=on_bad_rows == "skip",
+        block_rows=block_rows,
+        header=header,
+        delimiter=delimiter,
+        n_columns=n_columns,
+        zero_based=zero_based,
+    )
     files: Files
     if kind == "npy":
-        targets = _expanded(target, known_only=False) if _is_path(target) else None
-        inside = None if targets else target
-        files = NpyFiles(paths, targets, inside, columns, dtype, skip, block_rows)
-    elif kind == "npz":
-        files = NpzFiles(paths, target, columns, dtype, skip, block_rows)
-    elif kind == "parquet":
-        files = ParquetFiles(paths, target, columns, dtype, skip, block_rows)
-    elif kind == "csv":
-        files = CsvFiles(paths, target, columns, dtype, skip, header, delimiter)
+        files = NpyFiles(paths, options, _files_beside(target), _files_beside(weight))
     else:
-        files = SvmlightFiles(paths, target, columns, dtype, skip, n_columns, zero_based)
-    options = {
+        files = _READERS[kind](paths, options)
+    identity = {
         "target": repr(target),
         "columns": repr(columns),
-        "dtype": repr(dtype),
+        "dtype": repr(options.dtype),
         "on_bad_rows": on_bad_rows,
         "layout": repr((kind, header, delimiter, n_columns, zero_based)),
     }
-    return Blocks(files, block_rows, options)
+    if weight is not None:
+        identity["weight"] = repr(weight)
+    return Blocks(files, options, identity)
 
 
 def format_of(path: Any) -> str:
@@ -226,24 +266,32 @@ def _expanded(path: Any, known_only: bool) -> list[str]:
     path = os.fspath(path)
     if os.path.isdir(path):
         inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file())
-        found = [file for file in inside if not _hidden(os.path.relpath(file, path))]
-        found = [file for file in found if not known_only or _suffix_format(file)]
+        files = [file for file in inside if not _hidden(os.path.relpath(file, path))]
+        files = [file for file in files if not known_only or _suffix_format(file)]
     else:
-        found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    if not found:
+        files = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+    if not files:
         raise FileNotFoundError(f"there is no file {path!r}, and none that matches it.")
-    for file in found:
+    for file in files:
         if not os.path.isfile(file) and not os.path.isdir(file):
-            raise ValueError(
-                f"{file} is not a regular file, and files are read more than once; write it to a "
-                f"file first."
-            )
-    return found
+            reason = "it is not a regular file, and files are read more than once; write it to a"
+            raise FileError(file, f"{reason} file first")
+    return files
 
 
 def _hidden(path: str) -> bool:
     """Whether a file or its folder is one that engines write beside their data."""
     return any(part.startswith((".", "_")) for part in Path(path).parts)
+
+
+def _files_beside(target: Any) -> list[str] | None:
+    """The files of targets or weights beside .npy files; None where a column is meant."""
+    return _expanded(target, known_only=False) if _is_path(target) else None
+
+
+def _state(path: str) -> tuple[int, int]:
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns
 
 
 def _is_path(target: Any) -> bool:
@@ -264,10 +312,7 @@ def _format_of(paths: list[str]) -> str:
     kinds = {path: _suffix_format(path) for path in paths}
     for path, kind in kinds.items():
         if kind is None:
-            raise ValueError(
-                f"the format of {path} is not told by its suffix; give format='csv', 'svmlight', "
-                f"'parquet', 'npy' or 'npz'."
-            )
+            raise FileError(path, "its suffix does not tell the format", "format")
         if kind != kinds[paths[0]]:
-            raise ValueError(f"{paths[0]} and {path} are of different formats; read them apart.")
+            raise FileError(path, f"its format is not the one of {paths[0]}; read them apart")
     return str(kinds[paths[0]])

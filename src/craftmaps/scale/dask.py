@@ -4,11 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier
 
 from craftmaps.learn.checkpoint import unpacked
+from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
+from craftmaps.scale.cluster.sample import (
+    in_order,
+    no_rows,
+    places_in_partitions,
+    sample_size,
+    stacked,
+)
 from craftmaps.threads import at_most_threads
 
 try:
@@ -26,7 +33,7 @@ def fit(
     *,
     classes: Any = None,
     sample_weight: Any = None,
-    map_rows: int = fold.MAP_ROWS,
+    map_rows: int | None = None,
     threads: int = 1,
 ) -> Any:
     """Learn from partitions where they are, and merge their sums in a tree on the workers.
@@ -38,15 +45,18 @@ def fit(
     estimator : OnePassClassifier or OnePassRegressor
         Stays as it is.
     X : Dask array, Dask data frame, or list of delayed blocks
-        Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight).
+        Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight). Columns of data
+        frames go by name, whatever their order in a partition.
     y : Dask array, series or data frame
-        Of as many partitions as X; arrays of known chunks are cut like X. None for blocks.
+        It has as many partitions as X; arrays of known chunks are cut like X. None for blocks.
     classes : array-like, default=None
         All labels. Without it a classifier finds them in a first pass, over y alone.
     sample_weight : Dask array or series, default=None
-    map_rows : int, default=10000
-        The feature map is fitted on so many rows, the first of X, by the process that calls. Where
-        these are not like the others, give a fitted map in `sklearn.frozen.FrozenEstimator`.
+    map_rows : int, default=None
+        The feature map is fitted on so many rows, a uniform sample of all, by the process that
+        calls. None takes the parameter `map_rows` of the estimator. These are the rows that a
+        local fit takes, so partitions may be sorted. A map in `sklearn.frozen.FrozenEstimator` is
+        used as it is.
     threads : int, default=1
         Threads of each task. Dask runs one task for every thread of a worker, so 1 is right unless
         workers were given one thread and several cores, to hold fewer sums at a time.
@@ -54,8 +64,8 @@ def fit(
     Returns
     -------
     estimator : fitted clone of `estimator`
-        Its sums are those of a local fit with the same map, up to rounding, and the same bit for
-        bit whenever the partitions are the same, whatever workers there are or lose.
+        Its sums are those of a local fit, up to rounding, and the same bit for bit whenever the
+        partitions are the same, whatever workers there are or lose.
 
     Notes
     -----
@@ -79,14 +89,18 @@ def fit(
     fold.check_estimator(estimator)
     partitions, lengths = _partitions(X, y, sample_weight)
     if is_classifier(estimator) and classes is None:
-        found = dask.compute(
+        counted = dask.compute(
             *(_labels(i, p[1] if p[1:] else p[0][1]) for i, p in enumerate(partitions))
         )
-        classes = np.unique(np.concatenate([labels for labels, _ in found]))
-        lengths = [length for _, length in found]
+        classes = np.unique(np.concatenate([labels for labels, _ in counted]))
+        lengths = [length for _, length in counted]
+    fitted = needs_rows(estimator.feature_map)
+    if fitted and lengths is None:
+        lengths = list(dask.compute(*(_length(p[1] if p[1:] else p[0][1]) for p in partitions)))
+    size = sample_size(estimator, map_rows)
+    rows = _sample(partitions, lengths, size) if fitted else _first_row(partitions)
+    learner = fold.begin(estimator, *rows, classes)
     starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
-    first = fold.rows_for_map(estimator, map_rows)
-    learner = fold.begin(estimator, *_first(partitions, first), classes)
     shared = delayed(learner, pure=False, traverse=False)
     level = [
         _sums(threads, shared, i, start, *p)
@@ -102,13 +116,14 @@ def fit(
 
 
 def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
-    """What a fitted estimator says of every row, lazily and chunk by chunk.
+    """What a fitted estimator predicts for every row, lazily and chunk by chunk.
 
     Parameters
     ----------
     estimator : fitted OnePassClassifier or OnePassRegressor
         Its map and coefficients are sent to every worker once; its sums stay here.
     X : Dask array or Dask data frame
+        Columns of a data frame go by name where the estimator knows their names.
     method : {"predict", "predict_proba", "decision_function"}, default="predict"
 
     Returns
@@ -127,6 +142,7 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
         return X.map_blocks(_predict_array, shared, method, like, meta=like, **layout)
     if not _is_frame(X):
         raise TypeError(f"X must be a Dask array or data frame, got {type(X).__name__}.")
+    X = in_order(X, getattr(estimator, "feature_names_in_", None))
     single = all(dtype == np.float32 for dtype in X.dtypes)
     like = fold.no_predictions(estimator, method, np.dtype(np.float32 if single else np.float64))
     meta = _predict_frame(X._meta.iloc[:0], light, method, like)
@@ -187,44 +203,41 @@ def _is_frame(value: Any) -> bool:
     return dask.is_dask_collection(value) and hasattr(value, "map_partitions")
 
 
-def _first(partitions: list[list[Any]], n_rows: int) -> tuple[Any, np.ndarray]:
-    """The first rows, from as many partitions as it takes."""
-    heads: list[tuple[Any, np.ndarray]] = []
+def _first_row(partitions: list[list[Any]]) -> tuple[Any, np.ndarray]:
+    """The first row, from the first partition that has any."""
     for parts in partitions:
-        X, y = dask.compute(_head(n_rows, *parts))[0]
+        X, y = dask.compute(_rows([0], *parts))[0]
         if len(y):
-            heads.append((X, y))
-            n_rows -= len(y)
-        if n_rows <= 0:
-            break
-    if not heads:
-        raise ValueError("all partitions are empty: there is nothing to learn from.")
-    every_X, every_y = zip(*heads, strict=True)
-    return _stacked(every_X), np.concatenate(every_y)
+            return X, y
+    raise no_rows()
 
 
-def _stacked(blocks: Sequence[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    if sparse.issparse(blocks[0]):
-        return sparse.vstack(blocks, format="csr")
-    if hasattr(blocks[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(blocks)
-    return np.concatenate(blocks)
+def _sample(partitions: list[list[Any]], lengths: Any, size: int | None) -> tuple[Any, np.ndarray]:
+    """The rows that the map is fitted on."""
+    places = places_in_partitions(lengths, size)
+    wanted = [
+        _rows(some, *parts) for some, parts in zip(places, partitions, strict=True) if len(some)
+    ]
+    every_X, every_y = zip(*dask.compute(*wanted), strict=True)
+    return stacked(every_X), np.concatenate(every_y)
 
 
-def _block(parts: Sequence[Any]) -> tuple[Any, np.ndarray, Any]:
+def _block(parts: Sequence[Any], names: Sequence[Any] | None = None) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights of a partition."""
     X, y, weights = unpacked(parts[0] if len(parts) == 1 else parts)
-    return X, np.asarray(y), weights
+    return in_order(X, names), np.asarray(y), weights
 
 
 @delayed(pure=False)
-def _head(n_rows: int, *parts: Any) -> tuple[Any, np.ndarray]:
+def _rows(places: Any, *parts: Any) -> tuple[Any, np.ndarray]:
     X, y, _ = _block(parts)
-    return X[:n_rows], y[:n_rows]
+    places = np.asarray(places)[np.asarray(places) < len(y)]
+    return (X.iloc if hasattr(X, "iloc") else X)[places], y[places]
+
+
+@delayed(pure=False)
+def _length(y: Any) -> int:
+    return len(y)
 
 
 @delayed(pure=False)
@@ -235,7 +248,9 @@ def _labels(number: int, y: Any) -> tuple[np.ndarray, int]:
 @delayed(pure=False)
 def _sums(threads: int, learner: Any, number: int, first_row: int | None, *parts: Any) -> bytes:
     with at_most_threads(threads):
-        return fold.sums_of(learner, [_block(parts)], number, first_row)
+        names = getattr(learner, "feature_names_in_", None)
+        blocks = (_block(parts, names) for _ in range(1))  # errors are then of this partition
+        return fold.sums_of(learner, blocks, number, first_row)
 
 
 @delayed(pure=False)

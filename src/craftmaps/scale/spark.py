@@ -1,6 +1,8 @@
 """One-pass learners on Spark: Arrow batches in, sums in a tree, one estimator out."""
 
+import pickle
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -10,8 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
-from craftmaps.scale.cluster.arrow import rows_of
+from craftmaps.scale.cluster.arrow import column_of, rows_of
+from craftmaps.scale.cluster.sample import no_rows, places_in_partitions, sample_size, stacked
 from craftmaps.threads import at_most_threads
 
 try:
@@ -19,13 +23,13 @@ try:
     from py4j.protocol import Py4JJavaError
     from pyspark import TaskContext
     from pyspark.errors import PySparkException
-    from pyspark.ml.linalg import VectorUDT
     from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import to_arrow_type
 except ImportError as error:
     raise ImportError("Spark is missing: pip install 'craftmaps[spark]'.") from error
 
 _SUMS = "part long, sums binary"
+_COUNTS = "part long, n_rows long, labels binary"
+_ROWS = "part long, first long, rows binary"
 
 
 def fit(
@@ -33,10 +37,11 @@ def fit(
     frame: Any,
     *,
     features: str | Sequence[str],
-    label: str | Sequence[str],
+    target: str | Sequence[str] | None = None,
     classes: Any = None,
     weight: str | None = None,
-    map_rows: int = fold.MAP_ROWS,
+    map_rows: int | None = None,
+    label: str | Sequence[str] | None = None,
 ) -> Any:
     """Learn from the partitions of a frame, and merge their sums in a tree on the executors.
 
@@ -45,27 +50,32 @@ def fit(
     estimator : OnePassClassifier or OnePassRegressor
         Stays as it is.
     frame : pyspark.sql.DataFrame
-        Of a session with a Spark context. Executors need this package. It is read up to three
-        times (labels, first rows, sums): cache it if it is costly to make.
+        A frame of a session with a Spark context. Executors need this package. The frame is read
+        up to three times (labels and lengths, rows for the map, sums): cache it if it is costly to
+        make.
     features : str or sequence of str
         A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers.
-        Arrays of float are learnt in float32, at half the time of the doubles of vectors.
-    label : str or sequence of str
+        Arrays of float are learned in float32, in half the time of the doubles of vectors.
+    target : str or sequence of str
         The column of labels or targets, or several columns of targets.
     classes : array-like, default=None
-        All labels. Without it a classifier finds them in a first pass, over that column alone.
+        All labels. Without it a classifier finds them in a first pass.
     weight : str, default=None
         A column of sample weights.
-    map_rows : int, default=10000
-        The feature map is fitted on so many rows, the first of the frame, by the driver. Where
-        these are not like the others, give a fitted map in `sklearn.frozen.FrozenEstimator`.
+    map_rows : int, default=None
+        The feature map is fitted on so many rows, a uniform sample of all, by the driver. None
+        takes the parameter `map_rows` of the estimator. These are the rows that a local fit takes
+        if it is given the partitions in their order, so partitions may be sorted. A map in
+        `sklearn.frozen.FrozenEstimator` is used as it is.
+    label : str or sequence of str, default=None
+        The old name of `target`; it will go with the next release.
 
     Returns
     -------
     estimator : fitted clone of `estimator`
-        Its sums are those of a local fit with the same map, up to rounding, and the same bit for
-        bit whenever the partitions hold the same rows in the same order, whatever executors there
-        are or lose. Folds and the sample for probabilities follow the numbers of partitions.
+        Its sums are those of a local fit, up to rounding, and the same bit for bit whenever the
+        partitions hold the same rows in the same order, whatever executors there are or lose. It
+        has `feature_names_in_` if the features are several columns.
 
     Notes
     -----
@@ -81,27 +91,40 @@ def fit(
     >>> feature_map = RandomMaclaurin(Polynomial(degree=4), n_components=256, random_state=0)
     >>> frame = spark.read.parquet("rows")  # doctest: +SKIP
     >>> model = fit(
-    ...     OnePassClassifier(feature_map), frame, features="features", label="label"
+    ...     OnePassClassifier(feature_map), frame, features="features", target="label"
     ... )  # doctest: +SKIP
     >>> predict(model, frame, features="features").write.parquet("said")  # doctest: +SKIP
     """
     fold.check_estimator(estimator)
-    features, labels = _names(features), _names(label)
-    columns = [*features, *labels, *([] if weight is None else [weight])]
+    features, targets = _names(features), _names(_target(target, label))
+    columns = [*features, *targets, *([] if weight is None else [weight])]
     _check_columns(frame, columns)
     narrow = frame.select(*columns)
-    read = partial(rows_of, features=features, labels=labels, weight=weight)
-    if is_classifier(estimator) and classes is None:
-        classes = _labels(frame, labels)
-    first = fold.rows_for_map(estimator, map_rows)
-    learner = fold.begin(estimator, *_first(narrow, read, first), classes)
+    read = partial(rows_of, features=features, labels=targets, weight=weight)
     n_parts = narrow.rdd.getNumPartitions()
+    fitted = needs_rows(estimator.feature_map)
+    unknown = targets if is_classifier(estimator) and classes is None else []
+    lengths = None
+    if unknown or fitted:
+        # other columns may be cut into other partitions, where rows have other places
+        counted = narrow if fitted else frame.select(*targets)
+        labels, lengths = _counted(counted, unknown, n_parts)
+        classes = labels if unknown else classes
+        lengths = lengths if fitted else None
+    places = None
+    if lengths is not None:
+        places = places_in_partitions(lengths, sample_size(estimator, map_rows))
+    learner = fold.begin(estimator, *_sample(narrow, read, places), classes)
+    starts = None if lengths is None else fold.first_rows(lengths)
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
     try:
-        parts = narrow.mapInArrow(partial(_sums, shared, read), _SUMS)
-        return fold.finish(learner, _run(partial(_tree, shared, parts, n_parts)))
+        parts = narrow.mapInArrow(partial(_sums, shared, read, starts), _SUMS)
+        learner = fold.finish(learner, _run(partial(_tree, shared, parts, n_parts)))
     finally:
         shared.destroy()
+    if len(features) > 1:
+        learner.feature_names_in_ = np.array(features, dtype=object)
+    return learner
 
 
 def predict(
@@ -112,7 +135,7 @@ def predict(
     method: str = "predict",
     output: str = "prediction",
 ) -> Any:
-    """The frame with a column of what a fitted estimator says of every row, lazily.
+    """The frame with a column of what a fitted estimator predicts for every row, lazily.
 
     Parameters
     ----------
@@ -120,7 +143,7 @@ def predict(
         Its map and coefficients are broadcast; its sums stay here.
     frame : pyspark.sql.DataFrame
     features : str or sequence of str
-        As in `fit`.
+        As in `fit`. Several columns go by name: they may be given in any order.
     method : {"predict", "predict_proba", "decision_function"}, default="predict"
         Probabilities, and whatever else has several values for a row, become arrays of double.
     output : str, default="prediction"
@@ -134,7 +157,11 @@ def predict(
     kind = {"i": "long", "u": "long", "f": "double", "b": "boolean"}.get(like.dtype.kind, "string")
     kind = kind if like.ndim == 1 else f"array<{kind}>"
     schema = frame.withColumn(output, F.lit(None).cast(kind)).schema
-    shared = frame.sparkSession.sparkContext.broadcast(fold.for_prediction(estimator))
+    light = fold.for_prediction(estimator)
+    names = vars(light).pop("feature_names_in_", None)  # rows come in their order
+    if names is not None and len(features) > 1:
+        features = _in_order_of(names.tolist(), features)
+    shared = frame.sparkSession.sparkContext.broadcast(light)
     return frame.mapInArrow(partial(_predicted, shared, features, method, output), schema)
 
 
@@ -152,40 +179,84 @@ def _check_columns(frame: Any, columns: list[str]) -> None:
         raise ValueError(f"the columns {twice} are asked for twice.")
 
 
-def _labels(frame: Any, names: list[str]) -> np.ndarray:
-    if len(names) != 1:
-        raise ValueError(f"a classifier learns one column of labels, got {names}.")
-    found = [row[0] for row in frame.select(*names).distinct().collect()]
-    if any(value is None or value != value for value in found):
-        raise ValueError(f"column {names[0]!r} has missing labels; drop those rows first.")
-    return np.unique(found) if found else np.empty(0)
+def _target(target: Any, label: Any) -> Any:
+    """The target by its name, or by its old one."""
+    if label is not None:
+        warnings.warn("label is called target now.", FutureWarning, stacklevel=3)
+    if target is None and label is None:
+        raise TypeError("fit needs the name of the column to predict: target=...")
+    return label if target is None else target
 
 
-def _first(frame: Any, read: Callable[..., Any], n_rows: int) -> tuple[Any, np.ndarray]:
-    """The first rows, from as many partitions as it takes."""
-    rows = frame.take(n_rows)
-    if not rows:
-        raise ValueError("all partitions are empty: there is nothing to learn from.")
-    columns = {}
-    for field in frame.schema:
-        values, kind = [row[field.name] for row in rows], field.dataType
-        if isinstance(kind, VectorUDT):
-            values = [kind.serialize(value) for value in values]
-            kind = kind.sqlType()
-            values = [value and dict(zip(kind.names, value, strict=True)) for value in values]
-        columns[field.name] = pa.array(values, to_arrow_type(kind))
-    X, y, _ = read(pa.RecordBatch.from_pydict(columns))
-    return X, y
+def _in_order_of(names: list[str], features: list[str]) -> list[str]:
+    for name in {*names} ^ {*features}:
+        known = "is not among the features" if name in names else "was not learned from"
+        raise ValueError(f"column {name!r} {known}; the estimator learned from {names}.")
+    return names
+
+
+def _counted(frame: Any, targets: list[str], n_parts: int) -> tuple[np.ndarray, list[int]]:
+    """All labels of a column of targets, if one is given, and the lengths of the partitions."""
+    if len(targets) > 1:
+        raise ValueError(f"a classifier learns one column of labels, got {targets}.")
+    rows = _run(frame.mapInArrow(partial(_count, targets), _COUNTS).collect)
+    lengths = {row["part"]: row["n_rows"] for row in rows}
+    labels = [pickle.loads(row["labels"]) for row in rows if row["n_rows"] and targets]
+    every = np.unique(np.concatenate(labels)) if labels else np.empty(0)
+    return every, [lengths.get(part, 0) for part in range(n_parts)]
+
+
+def _count(targets: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    number, n_rows, labels = TaskContext.get().partitionId(), 0, []
+    for batch in batches:
+        if len(batch) and targets:
+            labels.append(fold.labels_in(column_of(batch, targets[0]), number)[0])
+        n_rows += len(batch)
+    every = pickle.dumps(np.unique(np.concatenate(labels)) if labels else None)
+    yield pa.RecordBatch.from_pydict({"part": [number], "n_rows": [n_rows], "labels": [every]})
+
+
+def _sample(
+    frame: Any, read: Callable[..., Any], places: list[np.ndarray] | None
+) -> tuple[Any, np.ndarray]:
+    """The rows at some places of each partition; the first row if none are given."""
+    if places is None:
+        frame, places = frame.limit(1), [np.zeros(1, int)]
+    parts = _run(frame.mapInArrow(partial(_chosen, read, places), _ROWS).collect)
+    if not parts:
+        raise no_rows()
+    parts = sorted(parts, key=itemgetter("part", "first"))
+    every_X, every_y = zip(*(pickle.loads(part["rows"]) for part in parts), strict=True)
+    return stacked(every_X), np.concatenate(every_y)
+
+
+def _chosen(
+    read: Callable[..., Any], places: list[np.ndarray], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition at some places."""
+    number, first = TaskContext.get().partitionId(), 0
+    wanted = places[number]
+    for batch in batches:
+        some = wanted[(wanted >= first) & (wanted < first + len(batch))] - first
+        if len(some):
+            rows = pickle.dumps(read(batch.take(pa.array(some)))[:2])
+            yield pa.RecordBatch.from_pydict({"part": [number], "first": [first], "rows": [rows]})
+        first += len(batch)
 
 
 def _sums(
-    shared: Any, read: Callable[..., Any], batches: Iterator[pa.RecordBatch]
+    shared: Any,
+    read: Callable[..., Any],
+    starts: list[int] | None,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
     with at_most_threads(context.cpus()):
         blocks = (read(batch) for batch in batches)
         number = context.partitionId()
-        sums = fold.sums_of(shared.value, blocks, number, None)
+        sums = fold.sums_of(
+            shared.value, blocks, number, None if starts is None else starts[number]
+        )
     yield pa.RecordBatch.from_pydict({"part": [number], "sums": [sums]})
 
 
@@ -231,11 +302,14 @@ def _predicted(
 
 
 def _run(job: Callable[[], Any]) -> Any:
-    """The result of a job, or what its task complained of in one sentence."""
+    """The result of a job, or what its task complained of in one sentence.
+
+    Spark hands the error of a Python task over as the text of its traceback, and as nothing else.
+    """
     try:
         return job()
     except (Py4JJavaError, PySparkException) as error:
-        found = re.search(r"ValueError: (.*)", str(error))
-        if found is None:
+        complaint = re.search(r"ValueError: (.*)", str(error))
+        if complaint is None:
             raise
-        raise ValueError(found.group(1)) from error
+        raise ValueError(complaint.group(1)) from error

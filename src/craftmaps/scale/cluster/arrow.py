@@ -14,9 +14,9 @@ def rows_of(
 ) -> tuple[Any, Any, np.ndarray | None]:
     """X, y and weights of a batch; y is None without labels, and a matrix for several."""
     X = _matrix(batch, features)
-    targets = [_plain(batch, name) for name in labels]
+    targets = [column_of(batch, name) for name in labels]
     y = None if not targets else targets[0] if len(targets) == 1 else np.column_stack(targets)
-    return X, y, None if weight is None else _plain(batch, weight)
+    return X, y, None if weight is None else column_of(batch, weight)
 
 
 def _matrix(batch: Any, names: Sequence[str]) -> Any:
@@ -25,7 +25,7 @@ def _matrix(batch: Any, names: Sequence[str]) -> Any:
         return _vectors(_column(batch, names[0]), names[0])
     if len(names) == 1 and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return _arrays(_column(batch, names[0]), names[0])
-    columns = [_plain(batch, name) for name in names]
+    columns = [column_of(batch, name) for name in names]
     single = all(column.dtype == np.float32 for column in columns)
     X = np.empty((len(batch), len(names)), np.float32 if single else np.float64)
     for j, column in enumerate(columns):
@@ -50,7 +50,8 @@ def _check_complete(array: Any, name: str) -> None:
         )
 
 
-def _plain(batch: Any, name: str) -> np.ndarray:
+def column_of(batch: Any, name: str) -> np.ndarray:
+    """A column of numbers or text."""
     return np.asarray(_column(batch, name).to_numpy(zero_copy_only=False))
 
 

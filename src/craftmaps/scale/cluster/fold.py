@@ -16,9 +16,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
-from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS, needs_rows
 
-MAP_ROWS = DEFAULT_MAP_ROWS
 FAN_IN = 4  # sums that one task merges
 _FAR_APART = 1 << 40  # between the first rows of two partitions whose lengths are not known
 
@@ -67,11 +65,6 @@ def merged(learner: Any, parts: Iterable[Any]) -> bytes:
 def finish(learner: Any, sums: bytes) -> Any:
     """A learner with these sums, solved."""
     return learner.with_sums(sums).solve()
-
-
-def rows_for_map(estimator: Any, map_rows: int) -> int:
-    """How many of the first rows the map is fitted on; one will do if it is not fitted at all."""
-    return map_rows if needs_rows(estimator.feature_map) else 1
 
 
 def for_prediction(estimator: Any) -> Any:

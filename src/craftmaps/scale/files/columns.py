@@ -1,46 +1,89 @@
-"""Columns of Arrow tables as X and y."""
+"""Which columns of a table are X, y and weights, and Arrow columns as arrays."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from craftmaps.scale.files.errors import FileError
+from craftmaps.scale.files.options import ReadOptions
 from craftmaps.validation import is_integer
 
-_TOGETHER = 16  # columns that are turned into rows at a time, half of the time of one by one
+_COLUMNS_AT_A_TIME = 16  # turned into rows together, in half of the time of one by one
 
 
-def choose(
-    names: Sequence[str], target: Any, columns: Sequence[Any] | None, path: str
-) -> tuple[list[int], list[int]]:
-    """The places of the targets and of the columns of X among all columns."""
-    listed = target if isinstance(target, list | tuple) else [] if target is None else [target]
-    targets = [_place(names, name, path) for name in listed]
-    if columns is None:
-        features = [place for place in range(len(names)) if place not in targets]
-    elif len(columns):
-        features = [_place(names, name, path) for name in columns]
+@dataclass(frozen=True)
+class Layout:
+    """The columns of one file: all names, and the places of features, targets and weights.
+
+    Columns without names have their indices as names.
+    """
+
+    path: str
+    names: list[Any]
+    features: list[int]
+    targets: list[int]
+    weights: list[int]
+
+    @property
+    def wanted(self) -> list[int]:
+        """The places of all columns that are read."""
+        return [*self.features, *self.targets, *self.weights]
+
+    def feature_names(self) -> list[Any]:
+        """The names of the columns of X."""
+        return [self.names[place] for place in self.features]
+
+
+def choose(names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
+    """The columns that the options ask for, in the first of some files."""
+    targets = [_place(names, name, path) for name in options.targets]
+    weights = [] if options.weight is None else [_place(names, options.weight, path)]
+    if options.columns is None:
+        features = [place for place in range(len(names)) if place not in (*targets, *weights)]
+    elif len(options.columns):
+        features = [_place(names, name, path) for name in options.columns]
     else:
         raise ValueError("columns must name at least one column, or be None for all others.")
-    for place in targets:
-        if place in features:
-            raise ValueError(f"{names[place]!r} is the target and cannot be among columns.")
+    for role, places in (("target", targets), ("weight", weights)):
+        for place in places:
+            if place in features:
+                reason = f"it is the {role} and cannot be a column of X"
+                raise FileError(path, reason, "columns", None, names[place])
+    layout = Layout(path, list(names), features, targets, weights)
     counts = Counter(names)
-    for place in (*targets, *features):
-        if counts[names[place]] > 1:  # by name, only the first would be found
-            raise ValueError(
-                f"{path} has {counts[names[place]]} columns named {names[place]!r}; rename them, "
-                f"or leave them out of columns."
-            )
-    return targets, features
+    for name in (names[place] for place in layout.wanted):
+        if counts[name] > 1:  # by name, only the first would be found
+            reason = f"there are {counts[name]} columns of this name, so rename them"
+            raise FileError(path, reason, "columns", None, name)
+    return layout
+
+
+def choose_like(first: Layout, names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
+    """The same columns by name in a later file, whatever their order there.
+
+    Where the options choose no columns, the file must not have others.
+    """
+    targets, weights = (
+        [first.names[place] for place in places] for places in (first.targets, first.weights)
+    )
+    weight = weights[0] if weights else None
+    by_name = replace(options, target=targets, weight=weight, columns=first.feature_names())
+    layout = choose(names, by_name, path)
+    if options.columns is None:
+        for name in names:
+            if name not in first.names:
+                raise FileError(path, f"{first.path} has no such column", "columns", None, name)
+    return layout
 
 
 def matrix(columns: Sequence[Any], dtype: np.dtype) -> np.ndarray:
     """Arrow columns of numbers as a C-ordered matrix, NaN where a value is missing."""
     X = np.empty((len(columns[0]), len(columns)), dtype)
-    for j in range(0, len(columns), _TOGETHER):
-        some = slice(j, j + _TOGETHER)
+    for j in range(0, len(columns), _COLUMNS_AT_A_TIME):
+        some = slice(j, j + _COLUMNS_AT_A_TIME)
         X[:, some] = np.stack([_numbers(column) for column in columns[some]], axis=1)
     return X
 
@@ -59,10 +102,16 @@ def labels(columns: Sequence[Any], several: bool) -> tuple[np.ndarray | None, np
     if is_text(column.type):
         return column.fill_null("").to_numpy(zero_copy_only=False).astype(str), missing
     if pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
+        whole = column.type.scale == 0 and column.type.precision <= 18
+        column = column.cast(pa.int64() if whole else pa.float64())
     if column.null_count:
         column = column.fill_null(pa.scalar(0).cast(column.type))
     return column.to_numpy(zero_copy_only=False), missing
+
+
+def weights_of(columns: Sequence[Any]) -> np.ndarray | None:
+    """The Arrow column of weights, if there is one; missing weights are NaN."""
+    return None if not columns else matrix(columns, np.dtype(np.float64))[:, 0]
 
 
 def is_number(kind: Any) -> bool:
@@ -96,10 +145,10 @@ def _numbers(column: Any) -> np.ndarray:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _place(names: Sequence[str], column: Any, path: str) -> int:
+def _place(names: Sequence[Any], column: Any, path: str) -> int:
     if isinstance(column, str) and column in names:
         return list(names).index(column)
     if is_integer(column) and -len(names) <= column < len(names):
         return int(column) % len(names)
     shown = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{path} has no column {column!r}; its {len(names)} columns are {shown}.")
+    raise FileError(path, f"there is no column {column!r}; its {len(names)} columns are {shown}")

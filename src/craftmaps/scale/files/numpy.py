@@ -1,203 +1,188 @@
 """Rows of NumPy's .npy and .npz files. Pickled objects are refused."""
 
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy_format
 
+from craftmaps.scale.files.columns import Layout, choose
+from craftmaps.scale.files.errors import FileError, refusing_damage
+from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Piece
-from craftmaps.validation import is_integer
-
-_NOTHING = np.empty(0, np.int64)
 
 
-class NpyFiles:
-    """Files of one matrix each, mapped into memory a piece at a time.
-
-    `targets` are None, or the paths of as many files of targets; `target` is None, an index of a
-    column or a list of them.
-    """
+class _ArrayFiles:
+    """A matrix per file, and arrays of targets and of weights beside it or columns inside."""
 
     names: list[str] | None = None
 
-    def __init__(
-        self,
-        paths: list[str],
-        targets: list[str] | None,
-        target: Any,
-        columns: Sequence[int] | None,
-        dtype: np.dtype | None,
-        skip: bool,
-        piece_rows: int,
-    ) -> None:
-        if targets is not None and len(targets) != len(paths):
-            raise ValueError(f"there are {len(paths)} files of rows and {len(targets)} of targets.")
-        self.paths = paths if targets is None else [*paths, *targets]
-        self.n_files = len(paths)
-        self._selection = Selection(_mapped(paths[0]), paths[0], target, columns, dtype)
-        name = target if targets is None else "y"
-        self._bad_rows = BadRows(skip, "row", self._selection.columns, name)
-        self._piece_rows = piece_rows
-
-    def pieces(self, file: int, row: int) -> Iterator[Piece]:
-        """Pieces of a file, from a row on."""
-        path = self.paths[file]
-        beside = self.paths[self.n_files + file] if len(self.paths) > self.n_files else None
-        size = len(_mapped(path))
-        if beside:
-            _check_target(_mapped(beside), beside)
-        if beside and len(_mapped(beside)) != size:
-            raise ValueError(
-                f"{path} has {size} rows, and {beside} has {len(_mapped(beside))} targets."
-            )
-        for start in range(row, size, self._piece_rows):
-            rows = np.arange(start, min(size, start + self._piece_rows))
-            some = slice(start, start + len(rows))
-            # mapped anew for each piece, so that pages of earlier ones do not count as ours
-            X, y = self._selection.split(_mapped(path)[some], path)
-            y = np.array(_mapped(beside)[some]) if beside else y
-            yield self._bad_rows.leave_out(Piece(X, y, rows, _NOTHING), path)
-
-
-class NpzFiles:
-    """Archives of a matrix and, perhaps, an array of targets, read as streams.
-
-    `target` is None, the name of an array, an index of a column or a list of indices.
-    """
-
-    names: list[str] | None = None
-
-    def __init__(
-        self,
-        paths: list[str],
-        target: Any,
-        columns: Sequence[int] | None,
-        dtype: np.dtype | None,
-        skip: bool,
-        piece_rows: int,
-    ) -> None:
+    def __init__(self, paths: list[str], options: ReadOptions, beside: tuple[bool, bool]) -> None:
         self.paths = paths
         self.n_files = len(paths)
-        self._array = target if isinstance(target, str) else None
-        with self._opened(paths[0]) as streams:
-            first = streams[0]
-        inside = None if self._array else target
-        self._selection = Selection(first, paths[0], inside, columns, dtype)
-        self._bad_rows = BadRows(skip, "row", self._selection.columns, target)
-        self._piece_rows = piece_rows
+        self._block_rows = options.block_rows
+        self._target_beside, self._weight_beside = beside
+        inside = replace(
+            options,
+            target=None if self._target_beside else options.target,
+            weight=None if self._weight_beside else options.weight,
+        )
+        self._one_target = len(options.targets) == 1 and not options.several
+        with self._opened(0) as arrays:
+            first = arrays[0]
+        if len(first.shape) != 2:
+            raise FileError(paths[0], f"it must hold a matrix, got shape {first.shape}")
+        if first.dtype.kind not in "fiub":
+            raise FileError(paths[0], f"it holds {first.dtype}, not numbers")
+        self._layout: Layout = choose(range(first.shape[1]), inside, paths[0])
+        self._dtype = float_type([first.dtype]) if options.dtype is None else options.dtype
+        named = replace(options, target="y" if self._target_beside else options.target)
+        self._bad_rows = BadRows(named, "row", self._layout.features)
 
-    def pieces(self, file: int, row: int) -> Iterator[Piece]:
-        """Pieces of a file, from a row on."""
-        path = self.paths[file]
-        with self._opened(path) as streams:
-            size = streams[0].shape[0]
-            if streams[-1].shape[:1] != (size,):
-                shape = streams[-1].shape
-                raise ValueError(f"{path} has {size} rows, and targets of shape {shape}.")
-            for stream in streams:
-                stream.skip(row)
-            for start in range(row, size, self._piece_rows):
-                rows = np.arange(start, min(size, start + self._piece_rows))
-                arrays = [stream.read(len(rows)) for stream in streams]
-                X, y = self._selection.split(arrays[0], path)
-                y = y if self._array is None else arrays[1]
-                yield self._bad_rows.leave_out(Piece(X, y, rows, _NOTHING), path)
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, which files have in their headers."""
+        total = 0
+        for file in range(self.n_files):
+            with self._opened(file) as arrays:
+                total += int(arrays[0].shape[0])
+        return total
 
     @contextmanager
-    def _opened(self, path: str) -> Iterator[list["_ArrayStream"]]:
-        """The matrix and the targets, if these are an array of their own."""
-        try:
-            with ExitStack() as stack:
-                archive = stack.enter_context(zipfile.ZipFile(path))
-                names = self._members(archive, path)
-                files = [stack.enter_context(archive.open(name + ".npy")) for name in names]
-                streams = [_ArrayStream(*pair, path) for pair in zip(files, names, strict=True)]
-                if self._array:
-                    _check_target(streams[-1], f"array {self._array!r} of {path}")
-                yield streams
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
+    def _opened(self, file: int) -> Iterator[list[Any]]:
+        """The matrix, and the arrays of targets and of weights that stand beside it."""
+        raise NotImplementedError
+        yield []
 
-    def _members(self, archive: zipfile.ZipFile, path: str) -> list[str]:
-        """The names of the matrix and of the targets, if these are an array of their own."""
-        names = [name.removesuffix(".npy") for name in archive.namelist()]
-        others = [name for name in names if name != self._array]
-        if self._array and self._array not in names:
-            raise ValueError(f"{path} has no array {self._array!r}; it has {', '.join(names)}.")
-        if "X" not in others and len(others) != 1:
-            raise ValueError(f"{path} has no array 'X' of rows, but {', '.join(names)}.")
-        rows = "X" if "X" in others else others[0]
-        return [rows] if self._array is None else [rows, self._array]
+    def _piece(self, path: str, start: int, arrays: Sequence[Any]) -> Piece:
+        """The rows of some arrays, copied."""
+        block, *others = arrays
+        width = len(self._layout.names)
+        if block.ndim != 2 or block.shape[1] != width:
+            reason = f"it has rows of shape {block.shape[1:]}, and the first file {width} columns"
+            raise FileError(path, reason)
+        features, targets, weights = (
+            self._layout.features,
+            self._layout.targets,
+            self._layout.weights,
+        )
+        X = np.array(
+            block if len(features) == width else block[:, features], self._dtype, order="C"
+        )
+        y = np.array(block[:, targets[0] if self._one_target else targets]) if targets else None
+        weight = np.array(block[:, weights[0]], float) if weights else None
+        if self._target_beside:
+            y = np.array(others[0])
+        if self._weight_beside:
+            weight = np.array(others[-1], float)
+        rows = np.arange(start, start + len(X))
+        return self._bad_rows.leave_out(Piece(X, y, rows, weight), path)
+
+    def _check_beside(self, path: str, arrays: Sequence[Any], places: Sequence[str]) -> None:
+        """Raise unless the arrays beside the matrix have as many rows, and types to learn from."""
+        size = arrays[0].shape[0]
+        for number, (array, place) in enumerate(zip(arrays[1:], places, strict=True)):
+            what, kinds = "targets", "fiubU"
+            if self._weight_beside and number == len(places) - 1:
+                what, kinds = "weights", "fiub"
+            if array.dtype.kind not in kinds:
+                needed = "numbers or text" if what == "targets" else "numbers"
+                raise FileError(place, f"it holds {array.dtype}, and {what} are {needed}")
+            if array.shape[:1] != (size,):
+                reason = f"it has {size} rows, and {place} has {what} of shape {array.shape}"
+                raise FileError(path, reason)
 
 
-class Selection:
-    """Which columns of a matrix are X and which are y.
+class NpyFiles(_ArrayFiles):
+    """Files of one matrix each, mapped into memory a piece at a time.
 
-    Parameters
-    ----------
-    matrix : anything with shape and dtype
-    path : where it is from
-    target, columns, dtype
-        As in `read`.
+    `targets` and `weights` are None, or the paths of as many files.
     """
 
     def __init__(
         self,
-        matrix: Any,
-        path: str,
-        target: Any,
-        columns: Sequence[int] | None,
-        dtype: np.dtype | None,
+        paths: list[str],
+        options: ReadOptions,
+        targets: list[str] | None,
+        weights: list[str] | None,
     ) -> None:
-        if len(matrix.shape) != 2:
-            raise ValueError(f"{path} must hold a matrix, a row per row, got shape {matrix.shape}.")
-        if matrix.dtype.kind not in "fiub":
-            raise ValueError(f"{path} holds {matrix.dtype}, and not numbers.")
-        self._width = matrix.shape[1]
-        listed = target if isinstance(target, list | tuple) else [] if target is None else [target]
-        targets = [self._index(t, path, "target") for t in listed]
-        self._target: Any = None if target is None else targets
-        if len(targets) == 1 and not isinstance(target, list | tuple):
-            self._target = targets[0]
-        rest = (j for j in range(self._width) if j not in targets) if columns is None else columns
-        self.columns = [self._index(j, path, "columns") for j in rest]
-        for j in targets:
-            if j in self.columns:
-                raise ValueError(f"column {j} is the target and cannot be among columns.")
-        self._all = self.columns == list(range(self._width))
-        self._dtype = float_type([matrix.dtype]) if dtype is None else dtype
+        self._beside = [files for files in (targets, weights) if files is not None]
+        for what, files in (("targets", targets), ("weights", weights)):
+            if files is not None and len(files) != len(paths):
+                reason = f"there are {len(paths)} files of rows and {len(files)} of {what}"
+                raise FileError(paths[0], reason)
+        super().__init__(paths, options, (targets is not None, weights is not None))
+        self.paths = [path for files in (paths, *self._beside) for path in files]
 
-    def split(self, block: np.ndarray, path: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """Copies of X and y out of some rows."""
-        if block.ndim != 2 or block.shape[1] != self._width:
-            raise ValueError(
-                f"{path} has rows of shape {block.shape[1:]}, and the first file {self._width} "
-                f"columns."
-            )
-        y = None if self._target is None else np.array(block[:, self._target])
-        X = block if self._all else block[:, self.columns]
-        return np.array(X, dtype=self._dtype, order="C"), y
+    @contextmanager
+    def _opened(self, file: int) -> Iterator[list[np.ndarray]]:
+        yield [_mapped(self.paths[file]), *(_mapped(files[file]) for files in self._beside)]
 
-    def _index(self, column: Any, path: str, name: str) -> int:
-        if not is_integer(column) or not -self._width <= column < self._width:
-            raise ValueError(
-                f"{name} must be indices of the {self._width} columns of {path}, got {column!r}."
-            )
-        return int(column) % int(self._width)
+    def pieces(self, file: int, row: int) -> Iterator[Piece]:
+        """Pieces of a file, from a row on."""
+        path = self.paths[file]
+        with self._opened(file) as arrays:
+            self._check_beside(path, arrays, [files[file] for files in self._beside])
+            size = len(arrays[0])
+        del arrays
+        for start in range(row, size, self._block_rows):
+            # mapped anew for each piece, so that pages of earlier ones do not count as ours
+            with self._opened(file) as arrays:
+                yield self._piece(
+                    path, start, [a[start : start + self._block_rows] for a in arrays]
+                )
+
+
+class NpzFiles(_ArrayFiles):
+    """Archives of a matrix and, perhaps, arrays of targets and of weights, read as streams."""
+
+    def __init__(self, paths: list[str], options: ReadOptions) -> None:
+        given = (options.target, options.weight)
+        self._arrays = [name for name in given if isinstance(name, str)]
+        named = (isinstance(options.target, str), isinstance(options.weight, str))
+        super().__init__(paths, options, named)
+
+    def pieces(self, file: int, row: int) -> Iterator[Piece]:
+        """Pieces of a file, from a row on."""
+        path = self.paths[file]
+        with self._opened(file) as streams:
+            size = streams[0].shape[0]
+            for stream in streams:
+                stream.skip(row)
+            for start in range(row, size, self._block_rows):
+                n_rows = min(size - start, self._block_rows)
+                yield self._piece(path, start, [stream.read(n_rows) for stream in streams])
+
+    @contextmanager
+    def _opened(self, file: int) -> Iterator[list["_ArrayStream"]]:
+        path = self.paths[file]
+        with refusing_damage(path, "an .npz file"), ExitStack() as stack:
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            names = self._members(archive, path)
+            files = [stack.enter_context(archive.open(name + ".npy")) for name in names]
+            streams = [_ArrayStream(*pair, path) for pair in zip(files, names, strict=True)]
+            places = [f"array {name!r} of {path}" for name in self._arrays]
+            self._check_beside(path, streams, places)
+            yield streams
+
+    def _members(self, archive: zipfile.ZipFile, path: str) -> list[str]:
+        """The names of the matrix and of the arrays beside it."""
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+        for name in self._arrays:
+            if name not in names:
+                raise FileError(path, f"there is no array {name!r}; it has {', '.join(names)}")
+        others = [name for name in names if name not in self._arrays]
+        if "X" not in others and len(others) != 1:
+            raise FileError(path, f"there is no array 'X' of rows, but {', '.join(names)}")
+        return ["X" if "X" in others else others[0], *self._arrays]
 
 
 def float_type(kinds: Sequence[np.dtype]) -> np.dtype:
     """The least of float32 and float64 that holds numbers of all these types."""
     return np.result_type(np.float32, *kinds) if kinds else np.dtype(np.float64)
-
-
-def _check_target(array: Any, place: str) -> None:
-    if array.dtype.kind not in "fiubU":
-        raise ValueError(f"{place} holds {array.dtype}, and targets are numbers or text.")
 
 
 class _ArrayStream:
@@ -211,12 +196,14 @@ class _ArrayStream:
         if version != (1, 0):
             read = npy_format.read_array_header_2_0
         self.shape, columns_first, self.dtype = read(file)
+        place = f"array {name!r} of {path}"
         if self.dtype.hasobject:
-            raise ValueError(f"array {name!r} of {path} holds pickled objects, which are not read.")
+            raise FileError(place, "it holds pickled objects, which are not read")
         if columns_first and len(self.shape) > 1:
-            raise ValueError(
-                f"array {name!r} of {path} is stored by columns and cannot be read row by row; "
-                f"save numpy.ascontiguousarray of it, or an .npy file."
+            raise FileError(
+                place,
+                "it is stored by columns and cannot be read row by row; save "
+                "numpy.ascontiguousarray of it, or an .npy file",
             )
         self._row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:]))
 
@@ -226,13 +213,10 @@ class _ArrayStream:
     def read(self, rows: int) -> np.ndarray:
         data = self._file.read(rows * self._row_bytes)
         if len(data) != rows * self._row_bytes:
-            raise ValueError(f"{self._path} ends in the middle of an array.")
+            raise FileError(self._path, "the file ends in the middle of an array")
         return np.frombuffer(data, self.dtype).reshape(rows, *self.shape[1:])
 
 
 def _mapped(path: str) -> np.ndarray:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{path} is not a whole .npy file of numbers or text: {error}") from error
-    return np.asarray(array)
+    with refusing_damage(path, "an .npy file of numbers or text"):
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

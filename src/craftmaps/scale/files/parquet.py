@@ -1,86 +1,72 @@
 """Rows of Parquet files and of partitioned folders of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from craftmaps.scale.files import columns as tables
+from craftmaps.scale.files.errors import FileError, refusing_damage
 from craftmaps.scale.files.numpy import float_type
+from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Piece
 
-_BUFFER = 1 << 16  # bytes read at a time of a column, rather than a whole row group
-_PIECE = 1 << 24  # bytes of a piece of several blocks: fewer, longer runs of each column
-_NOTHING = np.empty(0, np.int64)
+_BUFFER_BYTES = 1 << 16  # read at a time of a column, rather than a whole row group
+_PIECE_BYTES = 1 << 24  # a piece is several blocks: fewer, longer runs of each column
 
 
 class ParquetFiles:
-    """Parquet files of one schema, read some rows at a time whatever their row groups."""
+    """Parquet files with the columns of the first, read some rows at a time."""
 
-    def __init__(
-        self,
-        paths: list[str],
-        target: Any,
-        columns: Sequence[Any] | None,
-        dtype: np.dtype | None,
-        skip: bool,
-        piece_rows: int,
-    ) -> None:
+    def __init__(self, paths: list[str], options: ReadOptions) -> None:
         tables.arrow()
-        from pyarrow import ArrowInvalid, dataset
+        from pyarrow import dataset
 
         self.paths = paths
         self.n_files = len(paths)
-        try:
+        self._options = options
+        with refusing_damage(paths[0], "Parquet"):
             whole = dataset.dataset(paths, format="parquet", partitioning="hive")
-        except (ArrowInvalid, OSError) as error:
-            raise ValueError(f"{paths[0]} cannot be read as Parquet: {error}") from error
-        names = whole.schema.names
-        targets, features = tables.choose(names, target, columns, paths[0])
-        self._targets = [names[place] for place in targets]
-        self._features = [names[place] for place in features]
-        self.names: list[str] | None = self._features
-        self._several = isinstance(target, list | tuple)
-        kinds = [_number_type(whole.schema.field(name), paths[0]) for name in self._features]
-        for name in self._targets:
-            self._check_target(whole.schema.field(name), paths[0])
-        self._dtype = float_type(kinds) if dtype is None else dtype
-        self._bad_rows = BadRows(skip, "row", self._features, target)
-        row_bytes = self._dtype.itemsize * max(1, len(self._features))
-        self._piece_rows = piece_rows * max(1, _PIECE // (row_bytes * piece_rows))
-        self._partitions = [
-            dataset.get_partition_keys(fragment.partition_expression)
-            for fragment in whole.get_fragments()
-        ]
+            self._partitions = [
+                dataset.get_partition_keys(fragment.partition_expression)
+                for fragment in whole.get_fragments()
+            ]
+        self._first = tables.choose(whole.schema.names, options, paths[0])
+        self.names: list[str] | None = self._first.feature_names()
+        kinds = [self._checked(whole.schema.field(name), paths[0]) for name in self.names]
+        for place in (*self._first.targets, *self._first.weights):
+            self._checked(whole.schema.field(self._first.names[place]), paths[0])
+        self._dtype = float_type(kinds) if options.dtype is None else options.dtype
+        self._bad_rows = BadRows(options, "row", self.names)
+        row_bytes = self._dtype.itemsize * max(1, len(self.names))
+        n_blocks = max(1, _PIECE_BYTES // (row_bytes * options.block_rows))
+        self._piece_rows = options.block_rows * n_blocks
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, which files have at their ends."""
+        from pyarrow import parquet
+
+        total = 0
+        for path in self.paths:
+            with refusing_damage(path, "Parquet"):
+                total += parquet.read_metadata(path).num_rows
+        return total
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
         """Pieces of a file, from a row on; row groups before it are not read."""
-        from pyarrow import ArrowInvalid
-
-        path = self.paths[file]
-        try:
+        path, first = self.paths[file], self._first
+        with refusing_damage(path, "Parquet"):
             for start, batch in self._batches(file, row):
                 rows = np.arange(start, start + batch.num_rows)
-                X = tables.matrix([batch.column(name) for name in self._features], self._dtype)
-                y, missing = tables.labels(
-                    [batch.column(name) for name in self._targets], self._several
+                features, targets, weights = (
+                    [batch.column(first.names[place]) for place in places]
+                    for places in (first.features, first.targets, first.weights)
                 )
-                yield self._bad_rows.leave_out(Piece(X, y, rows, _NOTHING), path, missing)
-        except (ArrowInvalid, OSError) as error:
-            raise ValueError(f"{path} is damaged, or no Parquet file: {error}") from error
-
-    def _check_target(self, field: Any, path: str) -> None:
-        if self._several:
-            _number_type(field, path)
-            return
-        kind = field.type
-        if tables.arrow().types.is_dictionary(kind):
-            kind = kind.value_type
-        if not tables.is_number(kind) and not tables.is_text(kind):
-            raise ValueError(
-                f"column {field.name!r} of {path} holds {field.type}, and targets are numbers or "
-                f"text."
-            )
+                X = tables.matrix(features, self._dtype)
+                y, missing = tables.labels(targets, self._options.several)
+                piece = Piece(X, y, rows, tables.weights_of(weights))
+                yield self._bad_rows.leave_out(piece, path, missing)
 
     def _batches(self, file: int, row: int) -> Iterator[tuple[int, Any]]:
         """Record batches, and the number of the first row of each."""
@@ -88,17 +74,15 @@ class ParquetFiles:
         from pyarrow import parquet
 
         path, partition = self.paths[file], self._partitions[file]
-        wanted = list(dict.fromkeys([*self._features, *self._targets]))
+        wanted = [self._first.names[place] for place in self._first.wanted]
         stored = [name for name in wanted if name not in partition]
         with parquet.ParquetFile(
-            path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+            path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
         ) as opened:
-            for name in set(stored) - set(opened.schema_arrow.names):
-                raise ValueError(f"{path} has no column {name!r}, which {self.paths[0]} has.")
-            for name in set(stored) & set(self._features):
-                _number_type(opened.schema_arrow.field(name), path)
-            for name in set(stored) & set(self._targets):
-                self._check_target(opened.schema_arrow.field(name), path)
+            names = opened.schema_arrow.names
+            tables.choose_like(self._first, [*names, *partition], self._options, path)
+            for name in stored:
+                self._checked(opened.schema_arrow.field(name), path)
             sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
             ends = np.cumsum(sizes)
             groups = np.flatnonzero(ends > row)
@@ -116,13 +100,19 @@ class ParquetFiles:
                     yield max(start, row), batch
                 start += size
 
-
-def _number_type(field: Any, path: str) -> np.dtype:
-    """The NumPy type of a column of numbers."""
-    if not tables.is_number(field.type):
-        raise ValueError(
-            f"column {field.name!r} of {path} holds {field.type}, and not numbers; name the "
-            f"columns of numbers in columns."
+    def _checked(self, field: Any, path: str) -> np.dtype:
+        """The NumPy type of a column; a single target may be text, all else must be numbers."""
+        kind = field.type
+        single = not self._options.several and field.name in (
+            self._first.names[place] for place in self._first.targets
         )
-    kind = np.dtype(field.type.to_pandas_dtype())
-    return np.dtype(np.float64) if kind.hasobject else kind
+        if single and tables.arrow().types.is_dictionary(kind):
+            kind = kind.value_type
+        if single and tables.is_text(kind):
+            return np.dtype(str)
+        if not tables.is_number(kind):
+            needed = "targets are numbers or text" if single else "not numbers"
+            option = None if single else "columns"
+            raise FileError(path, f"it holds {field.type}, {needed}", option, None, field.name)
+        plain = np.dtype(kind.to_pandas_dtype())
+        return np.dtype(np.float64) if plain.hasobject else plain

@@ -1,12 +1,18 @@
-"""Rows of svmlight (libsvm) texts as CSR matrices."""
+"""Rows of svmlight (libsvm) texts as CSR matrices.
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+sklearn.datasets.load_svmlight_file reads 26 MB/s where the compiled loop reads 104 (see
+benchmarks/RESULTS.md), holds Python's lock meanwhile, so that nothing is learned beside it, and
+names no lines in its errors. That is why the loop stays.
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
 
 from craftmaps.loops.svmlight import BAD_ORDER, parse_lines
+from craftmaps.scale.files.errors import FileError
+from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Piece
 from craftmaps.scale.files.text import lines_of
 from craftmaps.validation import is_integer
@@ -19,31 +25,25 @@ class SvmlightFiles:
     """
 
     names: list[str] | None = None
+    n_rows: int | None = None
 
-    def __init__(
-        self,
-        paths: list[str],
-        target: Any,
-        columns: Sequence[int] | None,
-        dtype: np.dtype | None,
-        skip: bool,
-        n_columns: int | None,
-        zero_based: bool,
-    ) -> None:
-        if target is not None:
-            raise ValueError(
-                f"lines of svmlight files begin with their target; leave it out, got {target!r}."
-            )
+    def __init__(self, paths: list[str], options: ReadOptions) -> None:
+        if options.target is not None:
+            reason = "lines of svmlight files begin with their target, so leave out"
+            raise FileError(paths[0], f"{reason} target={options.target!r}")
+        if options.weight is not None:
+            reason = "svmlight files have no column of weights, so leave out"
+            raise FileError(paths[0], f"{reason} weight={options.weight!r}")
+        n_columns = options.n_columns
         if n_columns is not None and (not is_integer(n_columns) or n_columns < 1):
             raise ValueError(f"n_columns must be an integer of at least 1, got {n_columns!r}.")
         self.paths = paths
         self.n_files = len(paths)
-        self._base = 0 if zero_based else 1
-        self._dtype = np.dtype(np.float64) if dtype is None else dtype
-        self._columns = None if columns is None else list(columns)
+        self._base = 0 if options.zero_based else 1
+        self._dtype = np.dtype(np.float64) if options.dtype is None else options.dtype
+        self._columns = None if options.columns is None else list(options.columns)
         self._n_columns = n_columns
-        self._names = range(self._base, np.iinfo(np.int64).max)
-        self._bad_rows = BadRows(skip, "line", self._names, "target")
+        self._bad_rows = BadRows(options, "line", range(self._base, np.iinfo(np.int64).max))
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
         """Pieces of a file, from a line on."""
@@ -66,7 +66,7 @@ class SvmlightFiles:
                 if fault == BAD_ORDER
                 else f"{token!r} is no index:value"
             )
-            self._bad_rows.found(path, first + line, None, reason)
+            self._bad_rows.complain(path, first + line, None, reason)
         width = self._n_columns or 0
         indices -= self._base
         if self._columns is not None:  # others are passed over
@@ -76,31 +76,32 @@ class SvmlightFiles:
         outside = (indices < 0) | (indices >= width)
         wrong = np.unique(np.searchsorted(indptr, np.flatnonzero(outside), side="right") - 1)
         for row in wrong[:1]:
-            index = indices[indptr[row] : indptr[row + 1]][outside[indptr[row] : indptr[row + 1]]][
-                0
-            ]
-            self._bad_rows.found(path, first + int(lines[row]), None, self._range(index))
+            some = slice(indptr[row], indptr[row + 1])
+            index = indices[some][outside[some]][0]
+            reason, option = (
+                f"index {index + self._base} is beyond n_columns={width}",
+                "on_bad_rows",
+            )
+            if index < 0:
+                reason, option = "index 0, but columns count from 1", "zero_based"
+            self._bad_rows.complain(path, first + int(lines[row]), None, reason, option)
         indices[outside] = 0
         small = np.int32 if max(width, len(data)) < 2**31 else np.int64
         parts = (data.astype(self._dtype), indices.astype(small), indptr.astype(small))
         X = sparse.csr_matrix(parts, shape=(len(targets), width))
-        piece = Piece(X, targets, first + lines, first + bad[:, 0])
+        piece = Piece(X, targets, first + lines, bad=first + bad[:, 0])
         if len(wrong):
             piece = piece.without(np.isin(np.arange(len(targets)), wrong))
         return self._bad_rows.leave_out(piece, path)
 
-    def _range(self, index: int) -> str:
-        if index < 0:
-            return "index 0, but columns count from 1 (zero_based=True counts from 0)"
-        return f"index {index + self._base} is beyond n_columns={self._n_columns}"
-
     def _check_columns(self, width: int) -> None:
         for column in self._columns or ():
             if not is_integer(column) or not -width <= column < width:
-                raise ValueError(
-                    f"{self.paths[0]} has no column {column!r}; columns count from 0, and the "
-                    f"largest index gives it {width} of them (n_columns says if there are more)."
+                reason = (
+                    f"there is no column {column!r}; columns count from 0, and the largest index "
+                    f"gives it {width} of them"
                 )
+                raise FileError(self.paths[0], reason, "n_columns")
 
     def _widest(self) -> int:
         """The number of columns that the largest index of all files asks for."""

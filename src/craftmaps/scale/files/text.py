@@ -3,24 +3,35 @@
 import bz2
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from craftmaps.scale.files.errors import FileError
+
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_CHUNK = 1 << 22
+CHUNK_BYTES = 1 << 22
+MAX_LINE_BYTES = 1 << 28  # a longer line is no row, but may fill the memory
 
 
 def lines_of(path: str, first: int = 0) -> Iterator[tuple[int, bytes]]:
     """Some megabytes of whole lines after the other, each with the number of its first line.
 
-    Begins with line `first`, counted from 0.
+    Begins with line `first`, counted from 0. Each line ends with a newline, perhaps the last one
+    excepted, whatever the file has at the ends of its lines.
     """
-    number, rest = 0, b""
+    number, held = 0, [b""]  # whole lines before, and parts of the line that comes
     for data in _chunks(path):
-        rest += data
-        end = rest.rfind(b"\n") + 1 if data else len(rest)
-        text, rest = rest[:end], rest[end:]
+        end = data.rfind(b"\n") + 1
+        if data and not end:
+            held.append(data)
+            if sum(map(len, held)) > MAX_LINE_BYTES:
+                reason = f"the line has more than {MAX_LINE_BYTES >> 20} MB, so it is no row"
+                raise FileError(path, reason, None, f"line {number + 1}")
+            continue
+        text = b"".join([*held, data[:end]])
+        held = [data[end:]]
         count = text.count(b"\n")
         if number + count > first or not data:
             unwanted = max(0, first - number)
@@ -41,17 +52,24 @@ def _start_of(text: bytes, line: int) -> int:
 
 
 def _chunks(path: str) -> Iterator[bytes]:
-    """The contents of a file, and b"" at its end."""
+    """The contents of a file, and b"" at its end.
+
+    Where the first line ends with a carriage return alone, all lines do.
+    """
     suffix = next((suffix for suffix in COMPRESSED if path.lower().endswith(suffix)), None)
-    lines = 0
+    lines, returns = 0, None
     with COMPRESSED[suffix](path) if suffix else open(path, "rb") as file:
         while True:
             try:
-                data = file.read(_CHUNK)
+                data = file.read(CHUNK_BYTES)
             except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
-                raise ValueError(
-                    f"{path} is damaged or cut off somewhere after line {lines}: {error}"
-                ) from error
+                reason = f"the file is damaged or cut off somewhere after line {lines} ({error})"
+                raise FileError(path, reason) from error
+            if returns is None:
+                end = re.search(rb"\r\n?|\n", data)
+                returns = end is not None and end[0] == b"\r"
+            if returns:
+                data = data.replace(b"\r", b"\n")
             yield data
             if not data:
                 return

@@ -1,0 +1,55 @@
+"""The rows that a cluster fits the map on: those of a local fit, by their places among all rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from craftmaps.learn import map_rows as map_rows_of
+
+
+def sample_size(estimator: Any, map_rows: int | None) -> int | None:
+    """How many rows the map is fitted on; None stands for all rows.
+
+    `map_rows` None stands for the parameter of the estimator.
+    """
+    given = estimator.map_rows if map_rows is None else map_rows
+    return map_rows_of.sample_size(estimator.feature_map, given)
+
+
+def places_in_partitions(lengths: Sequence[int], size: int | None) -> list[np.ndarray]:
+    """For each partition the places of its rows that belong to the sample of all rows."""
+    n_rows = sum(lengths)
+    if not n_rows:
+        raise no_rows()
+    ends = np.cumsum(lengths)
+    places = map_rows_of.sample_places(n_rows, n_rows if size is None else size)
+    parts = np.split(places, np.searchsorted(places, ends[:-1]))
+    return [part - (end - length) for part, end, length in zip(parts, ends, lengths, strict=True)]
+
+
+def no_rows() -> ValueError:
+    """The error about data without rows."""
+    return ValueError("all partitions are empty: there is nothing to learn from.")
+
+
+def stacked(blocks: Sequence[Any]) -> Any:
+    """Blocks of rows as one: frames, arrays or, if one of them is sparse, CSR matrices."""
+    if len(blocks) == 1 or not hasattr(blocks[0], "iloc"):
+        return map_rows_of.stacked(blocks)
+    import pandas as pd
+
+    return pd.concat([in_order(block, list(blocks[0].columns)) for block in blocks])
+
+
+def in_order(X: Any, names: Sequence[Any] | None) -> Any:
+    """X with its columns in the order of these names; X itself if it or the estimator has none."""
+    if names is None or not hasattr(X, "columns") or list(X.columns) == list(names):
+        return X
+    for name in names:
+        if name not in X.columns:
+            raise ValueError(f"X has no column {name!r}; it has {', '.join(map(str, X.columns))}.")
+    for name in X.columns:
+        if name not in names:
+            raise ValueError(f"X has a column {name!r}, which was not learned from.")
+    return X[list(names)]

@@ -1,0 +1,72 @@
+"""Targets of texts: numbers where nothing of them is lost, otherwise text as it is written.
+
+A label keeps its identity. "007" and "0x1F" are codes, and a whole number that does not fit into 64
+bits would be rounded, so columns that hold such values stay text. Whole numbers become floats only
+where others of their column have a fraction and none of them is rounded.
+"""
+
+from typing import Any
+
+import numpy as np
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "n/a")
+_WHOLE = r"^-?(0|[1-9][0-9]*)$"
+_DECIMAL = r"^-?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|Inf|INF)$"
+MAX_EXACT_FLOAT = 2**53  # whole numbers below are floats, others may have been rounded
+MAX_CERTAIN_DIGITS = 18  # numbers of so many digits fit into 64 bits
+
+
+def kind_of(texts: Any) -> str:
+    """Whether an Arrow array of text holds "whole" numbers, "decimal" ones or "text"."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    present = texts.filter(pc.invert(_missing(texts)))
+    trimmed = pc.utf8_trim_whitespace(present)
+    if not len(trimmed):
+        return "decimal"
+    whole = pc.match_substring_regex(trimmed, _WHOLE)
+    if pc.all(whole).as_py():
+        try:
+            trimmed.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return "text"
+        return "whole"
+    return "decimal" if pc.all(pc.match_substring_regex(trimmed, _DECIMAL)).as_py() else "text"
+
+
+def targets_of(texts: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """An Arrow array of text as targets of a kind, and which rows have none of that kind.
+
+    Whole numbers are floats in an array that also holds fractions.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind == "text":
+        y = np.asarray(texts.to_numpy(zero_copy_only=False)).astype(str)
+        return y, y == ""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    whole, decimal = (pc.match_substring_regex(trimmed, one) for one in (_WHOLE, _DECIMAL))
+    if kind == "whole" and pc.all(pc.equal(whole, decimal)).as_py():
+        y = pc.if_else(whole, trimmed, "0")
+        try:
+            return _plain(y.cast(pa.int64())), _plain(pc.invert(whole))
+        except pa.ArrowInvalid:  # one is beyond 64 bits
+            fits = pc.less_equal(pc.utf8_length(y), MAX_CERTAIN_DIGITS)
+            wrong = pc.invert(pc.and_(whole, fits))
+            return _plain(pc.if_else(fits, y, "0").cast(pa.int64())), _plain(wrong)
+    y = _plain(pc.if_else(decimal, trimmed, "nan").cast(pa.float64()))
+    rounded = _plain(whole) & (np.abs(y) >= MAX_EXACT_FLOAT)
+    return y, ~_plain(decimal) | (rounded if kind == "whole" else False)
+
+
+def _missing(texts: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.is_in(pc.utf8_trim_whitespace(texts), pa.array(MISSING))
+
+
+def _plain(array: Any) -> np.ndarray:
+    return np.asarray(array.to_numpy(zero_copy_only=False))
