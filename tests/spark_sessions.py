@@ -13,9 +13,7 @@ QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # short programs do not repa
 SPARK = [
     pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings(
-        "ignore:PySpark does not yet fully support pandas:FutureWarning"
-    ),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 
 

@@ -68,6 +68,7 @@ def newest(folder):
     return path, array_file.read(path, "checkpoint")[0]
 
 
+@pytest.mark.slow
 def test_a_process_killed_again_and_again_ends_with_the_same_model(tmp_path):
     """SIGKILL at random moments; the map has no seed, so the drawn one must come back."""
     rng = np.random.default_rng(0)

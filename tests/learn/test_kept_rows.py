@@ -13,6 +13,8 @@ from craftmaps.learn.solvers import conjugate_gradients as kept_rows
 from craftmaps.learn.solvers import memory
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows
 
+pytestmark = pytest.mark.delicate
+
 N_ROWS, N_FEATURES = 300, 500
 
 
@@ -176,6 +178,7 @@ def test_discriminant_of_many_kept_rows(digits, few_are_many):
     assert same.mean() > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [OnePassClassifier, OnePassRegressor])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_alpha_is_searched_where_rows_left_out_are_predicted_best(

@@ -255,6 +255,7 @@ def test_a_map_fitted_on_zeros_serves_other_rows():
         assert (feature_map.n_per_degree_ > 0).all()
 
 
+@pytest.mark.slow
 def test_pooled_rows_are_as_biased_as_their_docstring_says():
     """Degree 2: c - (m - c)/(T d - 1) instead of c, for T copies of d pooled entries."""
     kernel, x, y, size, D = Polynomial(degree=2, coef0=0.0), X[0], X[1], 8, 4

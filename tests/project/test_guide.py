@@ -16,6 +16,7 @@ if not PAGES:
     pytest.skip("the folder docs is not here", allow_module_level=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(DOCS)))
 def test_code_runs_and_prints_what_stands_under_it(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples may write files
