@@ -242,7 +242,6 @@ def test_precomputed(landmarks, X):
     )
 
 
-@pytest.mark.delicate
 @pytest.mark.parametrize("kernel", [*KERNELS[:6], "cosine"], ids=name)
 @pytest.mark.parametrize("landmarks", CHOICES)
 def test_sparse_rows(kernel, landmarks):

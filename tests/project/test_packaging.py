@@ -3,6 +3,7 @@
 Dependencies are those of this environment. `.ci/packaging` does the same in clean ones.
 """
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -67,8 +68,9 @@ def test_installed_copy_works_away_from_the_repository(built, tmp_path):
     # dependencies come from here, after what is installed there
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     smoke = ROOT / "tests" / "smoke.py"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [python, smoke], cwd=tmp_path, capture_output=True, text=True, check=False
+        [python, smoke], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert f"craftmaps {PROJECT['version']} in {site}" in done.stdout
