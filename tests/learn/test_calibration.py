@@ -5,19 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
-from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
-from sklearn.preprocessing import normalize
 
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
 
 TRAIN, TEST = slice(0, 1000), slice(1000, None)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return normalize(X), y
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
-from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import normalize
 
 from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin, load
 from craftmaps.learn import stream
@@ -132,12 +130,6 @@ def test_rows_that_overflow_or_weigh_nothing_are_told():
         Z[3, 4] = large
         with pytest.raises(ValueError, match="too large for float32"):
             KeptRows(Z, None, True)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return normalize(X), y
 
 
 @pytest.fixture
