@@ -42,7 +42,7 @@ MAPS = {  # the map for a seed, its kernel, and the rows that the kernel is of
         ROWS,
     ),
     "ScaledMap": (
-        lambda s: ScaledMap(RandomMaclaurin(CUBE, 1024, random_state=s), columns="maximum"),
+        lambda s: ScaledMap(RandomMaclaurin(CUBE, 1024, random_state=s), columns="maxabs"),
         CUBE,
         normalize(ROWS / ROWS.max(axis=0)),
     ),
