@@ -2,13 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format docs benchmarks clean
+# One process for each core, and one BLAS thread for each process.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --durations=25
+
+.PHONY: demo test test-all lint format docs benchmarks clean
 
 demo: .venv/demo.stamp  ## kernel classifiers on the digits: error, time, size, a plot
 	$(BIN)/craftmaps demo
 
-test: .venv/dev.stamp  ## all tests, on all cores: one process and one thread of BLAS for each
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -q $(ARGS)
+test: .venv/dev.stamp  ## the tests that every change needs
+	$(PYTEST) --dist worksteal -m "not (slow or spark or site or packaging or papers)" $(ARGS)
+
+test-all: .venv/dev.stamp  ## all tests, then the delicate ones again with each kind of BLAS kernel
+	$(PYTEST) --dist loadgroup
+	.ci/coretypes --rest
 
 lint: .venv/dev.stamp  ## format, lint, types, and the direction of imports
 	$(BIN)/ruff format --check .

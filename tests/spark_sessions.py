@@ -9,7 +9,12 @@ from contextlib import contextmanager
 import pytest
 
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # short programs do not repay compilation
-PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
+# For `pytestmark`: one process runs all of them, because a JVM takes seconds to start.
+SPARK = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
 
 
 def skip_without_spark():

@@ -97,6 +97,7 @@ def test_the_command_that_left_says_where_it_went(folder):
     )
 
 
+@pytest.mark.slow
 def test_every_example_of_help_runs_as_printed(folder):
     for command, lines in examples():
         for line in lines:
@@ -155,6 +156,7 @@ def test_a_learnt_metric(folder):
     assert facts["error"] < 0.1
 
 
+@pytest.mark.slow
 def test_images(folder):
     """With and without a metric or a search; the model file has the gradients in it."""
     same = ("--target", "digit", "--components", 64, "--images", "-o", folder / "strokes.craft")

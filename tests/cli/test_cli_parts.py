@@ -178,6 +178,7 @@ def test_options_that_do_not_fit(words, complaint, digits, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_every_report_is_json_when_asked(digits, tmp_path):
     model = tmp_path / "m.craft"
     fitted = invoke("fit", digits, "--target", "y", "--components", 64, "-o", model, "--json")

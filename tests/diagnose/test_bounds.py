@@ -121,6 +121,7 @@ def test_random_maclaurin_keeps_its_bound():
         assert not violated(found, size, bounds.maclaurin_probability(KERNEL, RADIUS, 400, size))
 
 
+@pytest.mark.slow
 def test_fourier_features_keep_their_bound():
     kernel = Gaussian(gamma=2.0)
     found = errors(lambda s: FourierFeatures(kernel, 64, random_state=s), kernel, PAIR, 400)
@@ -142,6 +143,7 @@ def test_gaussian_products_keep_their_bound():
     assert not violated(found, 0.7, bound)
 
 
+@pytest.mark.slow
 def test_tensor_sketch_keeps_the_corrected_bound_and_breaks_the_printed_one():
     degree, D = 4, 256
     x = np.ones(16) / 4
@@ -155,6 +157,7 @@ def test_tensor_sketch_keeps_the_corrected_bound_and_breaks_the_printed_one():
         assert not violated(found, size, bounds.tensor_sketch_probability(degree, 1.0, D, size))
 
 
+@pytest.mark.slow
 def test_a_mean_of_sketches_keeps_its_bound():
     kernel = Polynomial(2, coef0=0.0)
     found = errors(lambda s: TensorSketch(kernel, 8, random_state=s), kernel, PAIR, 2000)
@@ -223,6 +226,7 @@ MAPS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:truncating")
 @pytest.mark.parametrize("name", MAPS)
 def test_expected_errors_are_within_15_per_cent_of_measured_ones(name):

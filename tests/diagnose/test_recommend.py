@@ -109,6 +109,7 @@ def test_every_kernel_gets_a_sampling_that_it_allows(kernel, n_columns, sampling
     assert isinstance(independent_map(Polynomial(3), 8, n_columns, seed=0), CraftMap)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["square", "shape", "sparse"])
 def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, kind):
     X, X_test, y, y_test = digits
@@ -129,6 +130,7 @@ def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, kind)
     } or kind == "sparse"
 
 
+@pytest.mark.slow
 def test_images_with_pixels_that_are_missing_in_a_sample(digits):
     X, y = digits[0][:400].copy(), digits[2][:400]
     X[1:, 20] = np.nan
@@ -228,6 +230,7 @@ def test_a_budget_of_memory_is_kept(digits):
         recommend(X, y, budget="10kB")
 
 
+@pytest.mark.slow
 def test_a_budget_of_time_is_kept(advice, digits):
     """By the times of a trial, which are given here, because those of a machine vary."""
     trial = replace(advice.best, row_seconds=1e-5, prepare_seconds=0.0)  # at 128 components
@@ -243,6 +246,7 @@ def test_a_budget_of_time_is_kept(advice, digits):
     assert recommend(digits[0], digits[2], budget="1s/row").feature_map.n_components > 128
 
 
+@pytest.mark.slow
 def test_sparse_wide_and_holey_rows_work():
     rng = np.random.default_rng(0)
     dense = rng.normal(size=(150, 30)) * (rng.random((150, 30)) < 0.3)

@@ -69,6 +69,7 @@ def check(make_map, kernel, smallest=0.06, seeds=400):
     check_unbiased(estimates, expected, smallest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "inner_map"), CASES, ids=name)
 def test_unbiased(kernel, inner_map):
     """At the false-alarm rate of the suite, a bias of 6 % of the kernel would be seen."""
@@ -77,6 +78,7 @@ def test_unbiased(kernel, inner_map):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degrees", ["proportional", "geometric"])
 def test_other_laws_are_unbiased(degrees):
     kernel, inner_map = CASES[1]
@@ -105,6 +107,7 @@ class SameSigns(CompositionalMap):
         self._products.gather[:] = self._products.gather[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [OneInnerMap, SameSigns])
 def test_factors_that_are_not_independent_are_caught(wrong):
     kernel = Composed(Polynomial(3, coef0=0.0), Gaussian(2.0))

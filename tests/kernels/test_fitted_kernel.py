@@ -69,6 +69,7 @@ def test_the_degree_that_makes_the_targets_is_found():
     assert odd[1::2].sum() > 5 * odd[::2].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CraftMap, RandomMaclaurin])
 def test_maps_learn_their_kernel(kind):
     rng = np.random.default_rng(1)

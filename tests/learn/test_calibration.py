@@ -5,9 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
-from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
-from sklearn.preprocessing import normalize
 
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
 
@@ -15,16 +13,11 @@ TRAIN, TEST = slice(0, 1000), slice(1000, None)
 
 
 @pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return normalize(X), y
-
-
-@pytest.fixture(scope="module")
 def feature_map():
     return RandomMaclaurin(Polynomial(degree=4), n_components=250, random_state=0)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("few", [True, False])
 def test_left_out_predictions_are_refits(digits, few):
     n = 50 if few else 200
@@ -39,6 +32,7 @@ def test_left_out_predictions_are_refits(digits, few):
         np.testing.assert_allclose(predicted[i], refit.decision_function(X[[row]])[0], atol=1e-8)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("alpha", [0.0, 1e-10, 1e-4])
 def test_rows_that_are_interpolated_are_left_out_too(alpha):
     rng = np.random.default_rng(0)
@@ -59,6 +53,7 @@ def test_rows_that_are_interpolated_are_left_out_too(alpha):
     np.testing.assert_allclose(predicted[:10], expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_probabilities_are_calibrated(digits, feature_map):
     X, y = digits
     model = OnePassClassifier(feature_map).fit(X[TRAIN], y[TRAIN])

@@ -1,6 +1,5 @@
 """A fit that was killed, and goes on: the model is the same, no row is lost or counted twice."""
 
-import contextlib
 import errno
 import os
 import random
@@ -68,6 +67,7 @@ def newest(folder):
     return path, array_file.read(path, "checkpoint")[0]
 
 
+@pytest.mark.slow
 def test_a_process_killed_again_and_again_ends_with_the_same_model(tmp_path):
     """SIGKILL at random moments; the map has no seed, so the drawn one must come back."""
     rng = np.random.default_rng(0)
@@ -342,41 +342,3 @@ def test_a_file_that_cannot_be_written_stops_the_fit_with_the_last_one_intact(ro
     assert newest(tmp_path)[1]["n_rows"] == 510
     again = OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, checkpoint_every=0)
     np.testing.assert_array_equal(again.coef_, OnePassRegressor().fit_blocks(cut(*rows)).coef_)
-
-
-def fill(path):
-    """Write until the disk is full."""
-    with contextlib.suppress(OSError), path.open("wb", 0) as file:
-        while True:
-            file.write(bytes(1024))
-
-
-def test_a_full_disk_stops_the_fit_with_the_last_checkpoint_intact(rows, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
-    try:
-        mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
-    except OSError as error:
-        pytest.skip(f"a small disk cannot be mounted: {error}")
-    if mounted.returncode:
-        pytest.skip(f"a small disk cannot be mounted: {mounted.stderr.strip()}")
-    try:
-        filler = disk / "filler"
-
-        def filling():
-            for number, block in enumerate(cut(*rows)):
-                if number == 4:
-                    fill(filler)
-                yield block
-
-        model = lambda: OnePassRegressor(block_rows=400)  # noqa: E731
-        with pytest.raises(OSError, match=r"the fit stops.*No space left.*680 rows") as caught:
-            model().fit_blocks(filling(), checkpoint=disk / "c", checkpoint_every=0)
-        assert caught.value.errno == errno.ENOSPC
-        assert newest(disk / "c")[1]["n_rows"] == 680
-        filler.unlink()
-        again = model().fit_blocks(cut(*rows), checkpoint=disk / "c", checkpoint_every=0)
-        np.testing.assert_array_equal(again.coef_, model().fit_blocks(cut(*rows)).coef_)
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)

@@ -6,6 +6,8 @@ from scipy.linalg import lapack
 
 from craftmaps.learn.solvers import cholesky
 
+pytestmark = pytest.mark.delicate
+
 
 @pytest.fixture(params=["at once", "in blocks"])
 def _way(request, monkeypatch):

@@ -184,6 +184,7 @@ def test_own_matrix_for_two_classes(digits):
     assert model.score(X[900:], odd[900:]) > 0.93
 
 
+@pytest.mark.slow
 def test_ten_thousand_classes_cost_their_bits():
     """One column of sums per bit, where one per class would need more than the whole fit does."""
     n_classes, n_bits, n_features = 10_000, 256, 64

@@ -9,6 +9,8 @@ from sklearn.frozen import FrozenEstimator
 
 from craftmaps import CraftMap, OnePassClassifier, Polynomial, RandomMaclaurin
 
+pytestmark = pytest.mark.delicate
+
 FEATURE_MAP = RandomMaclaurin(Polynomial(degree=4), n_components=300, random_state=0)
 TRAIN, TEST = slice(0, 900), slice(900, None)
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
-from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import normalize
 
 from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin, load
 from craftmaps.learn import stream
 from craftmaps.learn.solvers import conjugate_gradients as kept_rows
 from craftmaps.learn.solvers import memory
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows
+
+pytestmark = pytest.mark.delicate
 
 N_ROWS, N_FEATURES = 300, 500
 
@@ -132,12 +132,6 @@ def test_rows_that_overflow_or_weigh_nothing_are_told():
             KeptRows(Z, None, True)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return normalize(X), y
-
-
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Makes 50 rows many."""
@@ -176,6 +170,7 @@ def test_discriminant_of_many_kept_rows(digits, few_are_many):
     assert same.mean() > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [OnePassClassifier, OnePassRegressor])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_alpha_is_searched_where_rows_left_out_are_predicted_best(

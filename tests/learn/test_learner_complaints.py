@@ -5,20 +5,13 @@ import tracemalloc
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import FunctionTransformer, normalize
+from sklearn.preprocessing import FunctionTransformer
 
 from craftmaps import OnePassClassifier, RandomMaclaurin
 from craftmaps.learn.solvers import memory
 
 TRAIN = slice(0, 1000)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return normalize(X), y
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pytest
 from craftmaps import NormalEquations
 from craftmaps.learn.solvers import memory, ridge
 
+pytestmark = pytest.mark.delicate
+
 ROWS, FEATURES, TARGETS = 300, 17, 3
 
 

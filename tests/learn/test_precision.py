@@ -10,6 +10,8 @@ from craftmaps import FourierFeatures, Gaussian, OnePassClassifier, load
 from craftmaps.learn import stream
 from craftmaps.learn.solvers.precision import loses_directions
 
+pytestmark = pytest.mark.delicate
+
 
 def features(n_columns, n_rows=1500, dtype=np.float32):
     X = np.random.default_rng(0).normal(size=(n_rows, n_columns)).astype(dtype)

@@ -14,6 +14,8 @@ from craftmaps.learn.solvers import ridge
 from craftmaps.learn.solvers.band import BandForm
 from craftmaps.learn.solvers.tridiagonal import TridiagonalForm
 
+pytestmark = pytest.mark.delicate
+
 ROWS, FEATURES, TARGETS = 80, 12, 3
 ALPHAS = 10.0 ** np.arange(-3, 4)
 

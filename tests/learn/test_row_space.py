@@ -7,6 +7,8 @@ from craftmaps.learn import OnePassRegressor
 from craftmaps.learn.solvers.precision import loses_directions
 from craftmaps.learn.solvers.span import RowSpace
 
+pytestmark = pytest.mark.delicate
+
 
 def few_rows(kind, rng):
     Z = rng.standard_normal((12, 5000))  # more columns than are taken at a time

@@ -59,6 +59,7 @@ def test_every_law_gives_each_degree_its_coefficient_on_average(kernel, least):
         check_unbiased(sums, coefficients[used], smallest=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [1, 2, 3])
 def test_fewer_features_than_degrees_stay_unbiased(n_features):
     kernel, rng = VovkReal(p=5), np.random.default_rng(0)

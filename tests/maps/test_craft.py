@@ -76,6 +76,7 @@ UPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("down", sorted(DRAW))
 @pytest.mark.parametrize("up", sorted(UPS))
 def test_every_pair_of_projections_is_unbiased(up, down):
@@ -89,6 +90,7 @@ def test_every_pair_of_projections_is_unbiased(up, down):
     check_unbiased(estimates, [Polynomial(2)(X)[pair] for pair in PAIRS], smallest=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("h01", ["none", "up", "append", "auto"])
 @pytest.mark.parametrize(
     "kernel", [Polynomial(3), Polynomial(2, coef0=0.0), Exponential(), VovkReal(4)], ids=str
@@ -138,6 +140,7 @@ class Misscaled(CraftMap):
         self._products.scale[self._products.degree == 3] *= 1.1
 
 
+@pytest.mark.slow
 def test_a_wrong_scale_of_one_degree_is_caught():
     X = rows(3)
 
@@ -152,6 +155,7 @@ def test_a_wrong_scale_of_one_degree_is_caught():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("down", ["fold", "srht", "gaussian", "rademacher", "sparse"])
 @pytest.mark.parametrize("up", ["maclaurin", "tensor-sketch"])
 def test_the_error_is_as_expected(up, down):
@@ -222,6 +226,7 @@ def test_fewer_features_up_than_down_is_an_error(n_up):
         CraftMap(n_components=300, n_up=n_up).fit(rows())
 
 
+@pytest.mark.slow
 def test_as_many_features_up_as_down_is_the_up_projection():
     X = rows(20, 20)
     kernel = Polynomial(3)
@@ -383,6 +388,7 @@ def test_frozen_outputs():
     np.testing.assert_allclose(Z, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("CRAFTMAPS_DATA" not in os.environ, reason="needs MNIST in CRAFTMAPS_DATA")
 def test_mnist_errors_are_below_those_of_every_other_map():
     with np.load(Path(os.environ["CRAFTMAPS_DATA"]) / "mnist.npz") as data:

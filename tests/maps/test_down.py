@@ -71,6 +71,7 @@ def inner_products(draw, n_seeds=12_000, n_out=4):
     return estimates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(DRAW))
 def test_inner_products_are_kept_on_average(name):
     check_unbiased(inner_products(DRAW[name]), (U @ U.T)[0], smallest=0.1)

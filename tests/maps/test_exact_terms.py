@@ -90,6 +90,7 @@ def test_a_column_less_and_it_is_not():
     assert feature_map.expected_error_ > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "degree"), [(Polynomial(5), 3), (Exponential(), 3), (Exponential(3.0), 3)]
 )
@@ -119,6 +120,7 @@ class WithoutDegree(CraftMap):
         self._exact = dataclasses.replace(self._exact, higher=(*lower, 1e-9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CraftMap, WithoutDegree])
 def test_what_is_not_exact_is_unbiased_and_complete(kind):
     """The check calls a right map wrong once in a thousand times (see unbiased.py)."""

@@ -59,12 +59,14 @@ def check(make_map, kernel, X=ROWS, seeds=400):
     check_unbiased(kernel_estimates(make_map, X, PAIRS, range(seeds)), expected, smallest=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "sampling"), EXACT, ids=name)
 def test_unbiased(kernel, sampling):
     """At the false-alarm rate of the suite, a bias of 3 % of the kernel would be seen."""
     check(lambda seed: FourierFeatures(kernel, 512, sampling=sampling, random_state=seed), kernel)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["iid", "structured"])
 def test_odd_numbers_of_columns_are_unbiased(sampling):
     kernel = Gaussian(0.4)
@@ -75,6 +77,7 @@ def test_odd_numbers_of_columns_are_unbiased(sampling):
     )
 
 
+@pytest.mark.slow
 def test_halton_is_unbiased():
     kernel = Gaussian(0.4)
     check(
@@ -85,6 +88,7 @@ def test_halton_is_unbiased():
     )
 
 
+@pytest.mark.slow
 def test_padded_and_long_rows_are_unbiased():
     X = np.random.default_rng(1).standard_normal((4, 70)) / 10
     kernel = Gaussian(0.4)
@@ -121,6 +125,7 @@ class SharedPhase(FourierFeatures):
         out[:, half:] = out[:, :half]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [WrongScale, FixedLengths, SharedPhase])
 def test_wrong_maps_are_caught(wrong):
     kernel = Gaussian(0.4)
@@ -239,6 +244,7 @@ def frobenius(feature_map, kernel, X):
     return np.linalg.norm(Z @ Z.T - kernel(X)) / np.linalg.norm(kernel(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gamma", "bar"), [("median", 0.8), ("scale", 0.9)])
 def test_errors_against_independent_frequencies(gamma, bar):
     """16 columns, 512 frequencies, 20 seeds. Means have standard errors of about 3 % of their size.

@@ -22,6 +22,8 @@ from craftmaps import (
 )
 from unbiased import Biased, check_map
 
+pytestmark = pytest.mark.slow
+
 KERNELS = {
     "poly": Polynomial(degree=3),
     "homogeneous": Polynomial(degree=2, coef0=0.0),

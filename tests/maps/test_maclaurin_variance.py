@@ -37,6 +37,7 @@ def independent_products(projection, is_complex, degree, n_maps=240, D=2048):
     return np.array(means)[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @pytest.mark.parametrize("projection", ["rademacher", "gaussian"])
 def test_variance_of_independent_projections(projection, degree):
@@ -54,6 +55,7 @@ def test_the_wrong_variance_is_caught():
         check_unbiased(found, [N + 2 * c - 2 * q - c], smallest=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_variance_of_complex_to_real(degree):
     """(m_C^p + m_P^p - 2 t^2p)/D with D columns, i.e. half of that for a pair of columns."""
@@ -91,6 +93,7 @@ def one_thread(monkeypatch):
     monkeypatch.setattr(rows.config, "NUMBA_NUM_THREADS", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(("degree", "L"), [(1, 4), (2, 1), (2, 8), (3, 8)], ids=str)
 def test_variance_within_one_run_of_a_rotation(degree, L):
@@ -99,6 +102,7 @@ def test_variance_within_one_run_of_a_rotation(degree, L):
     check_unbiased(found, [run_variance(x, y, degree, L)], smallest)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("D", [16, 40])
 def test_variance_of_several_runs(D):
@@ -120,6 +124,7 @@ def test_variance_of_several_runs(D):
     check_unbiased(found, [np.mean(expected)], smallest=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("d", "degree", "D"),
     [(40, 3, 256), (40, 3, 1024), (40, 3, 4096), (100, 4, 4096), (60, 2, 3000), (500, 3, 4096)],
@@ -139,6 +144,7 @@ def test_many_runs_vary_less_than_independent_features(d, degree, D, c):
     assert found < 1.08 * (m**degree - c**degree) / D
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("degree", [1, 2])
 def test_sparse_rows_do_not_inflate_the_variance(degree):

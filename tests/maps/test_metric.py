@@ -176,6 +176,7 @@ def test_labels_of_any_kind():
         np.testing.assert_allclose(MetricMap(INNER).fit(X, named).root_, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "inner",
     [

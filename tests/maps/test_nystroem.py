@@ -48,6 +48,7 @@ def slow_nystroem(kernel, X, L):
     return columns @ np.linalg.pinv(function(L, L), hermitian=True) @ columns.T
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("kernel", KERNELS, ids=name)
 @pytest.mark.parametrize("landmarks", CHOICES)
 def test_gram_matrix_is_the_formula(kernel, landmarks, X):
@@ -61,6 +62,7 @@ def test_gram_matrix_is_the_formula(kernel, landmarks, X):
         assert len({tuple(row) for row in L}) == 20
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("landmarks", CHOICES)
 def test_approximation_is_from_below(landmarks, X):
     kernel = Gaussian(0.3)
@@ -68,6 +70,7 @@ def test_approximation_is_from_below(landmarks, X):
     assert np.linalg.eigvalsh(kernel(X) - Z @ Z.T).min() > -1e-9
 
 
+@pytest.mark.delicate
 def test_all_rows_as_landmarks_give_the_kernel_itself(X):
     for kernel in (Gaussian(0.3), Polynomial(3)):
         Z = Nystroem(kernel, 120, random_state=0).fit_transform(X)
@@ -89,6 +92,7 @@ def test_landmarks_of_the_users_choice(X):
     assert list(feature_map.get_feature_names_out()) == ["nystroem0", "nystroem1", "nystroem2"]
 
 
+@pytest.mark.delicate
 def test_columns_are_ordered_and_repeated_landmarks_reported(X):
     feature_map = Nystroem(Gaussian(0.3), landmarks=X[[3, 5, 8, 3, 5]]).fit(X)
     assert feature_map.rank_ == 3
@@ -100,6 +104,7 @@ def test_columns_are_ordered_and_repeated_landmarks_reported(X):
     assert all(a >= b for a, b in pairwise(full._values))
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("rows", [[3, 5, 8, 3, 5], [7], list(range(60))])
 @pytest.mark.parametrize("kernel", [Gaussian(0.3), Gaussian(1e-4), Polynomial(2)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -109,6 +114,7 @@ def test_the_rank_is_known_without_whitening(X, rows, kernel, dtype):
     assert raw.rank_ == pytest.approx(white.rank_, abs=4 if white.rank_ > 5 else 0)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype):
     """Another basis of the same features; landmarks that depend on others are left out."""
@@ -130,6 +136,7 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, **close)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("kernel", [Gaussian(3.0), "precomputed"])
 def test_many_landmarks_have_the_order_of_their_pivots(monkeypatch, X, kernel):
     """So that the whitening is a triangle, of which only the upper half is multiplied."""
@@ -163,6 +170,7 @@ def test_many_landmarks_take_little_memory(monkeypatch, kernel):
     assert 1.5 < peak / (8 * 800**2) < 1.8
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("many", [nystroem._MANY, 5])
 def test_landmarks_that_the_kernel_maps_to_zero(monkeypatch, X, many):
     monkeypatch.setattr(nystroem, "_MANY", many)
@@ -171,6 +179,7 @@ def test_landmarks_that_the_kernel_maps_to_zero(monkeypatch, X, many):
     assert (feature_map.transform(X) == 0).all()
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("landmarks", CHOICES)
 def test_duplicated_rows(landmarks):
     X = np.repeat(np.random.default_rng(0).random((5, 3)), 20, axis=0)
@@ -185,6 +194,7 @@ def test_duplicated_rows(landmarks):
         np.testing.assert_allclose(Z @ Z.T, Gaussian(1.0)(X), atol=1e-7)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("seed", range(5))
 def test_rpcholesky_ends_where_rounding_is_all_that_is_left(seed):
     rng = np.random.default_rng(seed)
@@ -194,12 +204,14 @@ def test_rpcholesky_ends_where_rounding_is_all_that_is_left(seed):
     np.testing.assert_allclose(Z @ Z.T, Gaussian(0.5)(X), atol=1e-4)
 
 
+@pytest.mark.delicate
 def test_leverage_of_rows_most_of_which_are_zero():
     X = np.vstack([np.zeros((200, 3)), np.eye(3)])
     feature_map = Nystroem(Polynomial(2, coef0=0), 2, landmarks="leverage", random_state=0)
     assert np.isfinite(feature_map.fit_transform(X)).all()
 
 
+@pytest.mark.delicate
 def test_unwhitened_output_and_its_penalty(X):
     """(C + alpha K_LL) b = sum k_L y predicts what the whitened map and a plain ridge do."""
     rng = np.random.default_rng(0)
@@ -216,6 +228,7 @@ def test_unwhitened_output_and_its_penalty(X):
     assert not hasattr(white, "penalty")
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("landmarks", ["uniform", "rpcholesky", "leverage", [4, 7, 9]])
 def test_precomputed(landmarks, X):
     K = Gaussian(0.3)(X)
@@ -243,6 +256,7 @@ def test_sparse_rows(kernel, landmarks):
     np.testing.assert_allclose(thin.transform(X), Z, atol=1e-7)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("kernel", [Gaussian(0.3), Laplacian(0.3), Polynomial(3)], ids=name)
 def test_float32(kernel, X):
     double = Nystroem(kernel, landmarks=X[:20]).fit(X)
@@ -367,6 +381,7 @@ def test_unit_norm_centres(X):
     np.testing.assert_allclose(np.linalg.norm(feature_map.landmarks_, axis=1), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("CRAFTMAPS_DATA" not in os.environ, reason="CRAFTMAPS_DATA is not set")
 @pytest.mark.parametrize("kernel", [Gaussian("median"), Polynomial(7)], ids=name)
 def test_choosing_landmarks_helps_on_mnist(kernel):
@@ -405,6 +420,7 @@ FROZEN = {
 }
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("landmarks", CHOICES)
 def test_frozen_landmarks(landmarks):
     X = np.arange(40.0).reshape(20, 2) % 7

@@ -33,6 +33,7 @@ def test_random_signs_would_not_do():
     assert cross_products(signs).max() > 3 / np.sqrt(256)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", _POLYNOMIALS)
 def test_polynomials_are_primitive(degree):
     """The powers of x run through all elements but 0, so every one has a logarithm."""

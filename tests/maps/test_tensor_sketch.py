@@ -58,6 +58,7 @@ def test_what_was_drawn():
         assert 0.4 < np.mean(feature_map.signs_[k] == feature_map.signs_[k + 1]) < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_unbiased(kernel):
     check_map(lambda seed: TensorSketch(kernel, 4096, random_state=seed), kernel, X, PAIRS)
@@ -77,6 +78,7 @@ def test_shared_hashes_are_caught():
         check_map(lambda seed: Shared(kernel, 1024, random_state=seed), kernel, X, PAIRS, 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "smallest"), [({"gamma": 1.05}, 0.03), ({"coef0": 0.95}, 0.03), ({"degree": 3}, 0.3)]
 )
@@ -114,6 +116,7 @@ def squared_errors(degree, size, n_seeds):
     return (estimates - (X[0] @ X[1]) ** degree) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("degree", "size", "smallest"),
     [(1, 32, 0.5), (2, 64, 0.9), (2, 5, 0.9)],

@@ -3,6 +3,7 @@
 Dependencies are those of this environment. `.ci/packaging` does the same in clean ones.
 """
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -16,13 +17,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-pytest.importorskip("build", reason="the package build is missing: pip install build hatchling")
-pytest.importorskip("hatchling", reason="hatchling is missing: pip install build hatchling")
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The folder with a wheel and an sdist; the wheel is made from the sdist."""
+    pytest.importorskip("build", reason="the package build is missing: pip install build hatchling")
+    pytest.importorskip("hatchling", reason="hatchling is missing: pip install build hatchling")
     folder = tmp_path_factory.mktemp("dist")
     words = ["-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
@@ -30,6 +31,7 @@ def built(tmp_path_factory):
     return folder
 
 
+@pytest.mark.packaging
 def test_wheel_has_the_library_and_nothing_else(built):
     (wheel,) = built.glob("*.whl")
     assert wheel.name == f"craftmaps-{PROJECT['version']}-py3-none-any.whl"  # no compiler needed
@@ -44,6 +46,7 @@ def test_wheel_has_the_library_and_nothing_else(built):
     assert "craftmaps = craftmaps.cli.main:main" in entry_points
 
 
+@pytest.mark.packaging
 def test_sdist_can_be_tested(built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -54,6 +57,7 @@ def test_sdist_can_be_tested(built):
     assert not [name for name in inside if name.startswith(outside)]
 
 
+@pytest.mark.packaging
 def test_installed_copy_works_away_from_the_repository(built, tmp_path):
     (wheel,) = built.glob("*.whl")
     venv.create(tmp_path / "env", with_pip=False, symlinks=True)
@@ -65,8 +69,9 @@ def test_installed_copy_works_away_from_the_repository(built, tmp_path):
     # dependencies come from here, after what is installed there
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     smoke = ROOT / "tests" / "smoke.py"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [python, smoke], cwd=tmp_path, capture_output=True, text=True, check=False
+        [python, smoke], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert f"craftmaps {PROJECT['version']} in {site}" in done.stdout

@@ -23,6 +23,7 @@ if not (SITE / "index.html").exists():
 PAGES = sorted(page for page in SITE.rglob("*.html") if "_static" not in page.parts)
 GUIDE = [page for page in PAGES if "generated" not in page.parts]
 API = SITE / "generated"
+pytestmark = pytest.mark.site
 
 
 class Links(HTMLParser):

@@ -11,6 +11,8 @@ from sklearn.preprocessing import StandardScaler, normalize
 from craftmaps import Gaussian, MetricMap, Nystroem, OnePassClassifier, Polynomial
 from reproduction import classification, dual
 
+pytestmark = pytest.mark.delicate
+
 X, Y = load_digits(return_X_y=True)
 UNIT = normalize(X).astype(np.float32)
 TRAIN, TEST = slice(900), slice(900, None)

@@ -16,7 +16,7 @@ from craftmaps import (
 )
 from craftmaps.learn.map_rows import sample_places
 from rounding import assert_equal_to_rounding
-from spark_sessions import PANDAS, session, skip_without_spark
+from spark_sessions import SPARK, session, skip_without_spark
 
 skip_without_spark()
 from pyspark.ml.linalg import Vectors  # noqa: E402
@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: E402
 
 from craftmaps.scale.spark import fit, predict  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings(PANDAS)
+pytestmark = SPARK
 PLAIN = ["a", "b", "c", "d"]
 
 

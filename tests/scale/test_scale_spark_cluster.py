@@ -9,12 +9,12 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
-from spark_sessions import PANDAS, session, skip_without_spark
+from spark_sessions import SPARK, session, skip_without_spark
 
 skip_without_spark()
 from craftmaps.scale.spark import fit  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings(PANDAS)
+pytestmark = SPARK
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / ".ci"
-pytestmark = [
-    pytest.mark.skipif(not FOLDER.exists(), reason="the folder .ci is not here"),
-    pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash"),
-]
+FOLDER = Path(__file__).parent
 both = pytest.mark.parametrize(
     ("script", "package"), [("java", "default-jre-headless"), ("chromium", "chromium")]
 )
