@@ -95,7 +95,7 @@ def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:
     rows.n_rows = seen.n_rows
     feature_map, alpha, facts = _chosen(seen, **given)
     frozen = FrozenEstimator(feature_map.fit(seen.X, seen.y))
-    keeping = {"checkpoint": given["checkpoint"], "every": given["every"]}
+    keeping = {"checkpoint": given["checkpoint"], "checkpoint_every": given["every"]}
     learner: Any
     if seen.classes is None:
         learner = OnePassRegressor(frozen, alpha=alpha).fit_blocks(rows, **keeping)
