@@ -1,14 +1,32 @@
 """Checks of parameters, random generators, and the kind of a target."""
 
 import math
+import os
+import sys
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 
 MAX_CLASSES_OF_NUMBERS = 100  # whole numbers with more different values are measured, not labels
+_OWN_FOLDERS = tuple(
+    os.path.dirname(os.path.abspath(f)) + os.sep for f in (__file__, sklearn.__file__)
+)
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn with the line of the user's code that called this package, directly or by scikit-learn.
+
+    Python 3.12 can do so by itself (`skip_file_prefixes`).
+    """
+    frame, stacklevel = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel=stacklevel)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -8,9 +8,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
 from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin, load
-from craftmaps.learn import stream
+from craftmaps.learn.solvers import choose, memory
 from craftmaps.learn.solvers import conjugate_gradients as kept_rows
-from craftmaps.learn.solvers import memory
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows
 
 N_ROWS, N_FEATURES = 300, 500
@@ -141,7 +140,7 @@ def digits():
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Makes 50 rows many."""
-    return lambda: monkeypatch.setattr(stream, "MANY", 50)
+    return lambda: monkeypatch.setattr(choose, "MANY_ROWS", 50)
 
 
 @pytest.mark.parametrize(

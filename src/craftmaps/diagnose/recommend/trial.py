@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.one_pass import SAMPLE_ROWS
-from craftmaps.learn.solvers.ridge import RidgePath
+from craftmaps.learn.solvers.path import RidgePath
 from craftmaps.learn.solvers.solution import LeftOut
 from craftmaps.maps import Nystroem
 
@@ -126,7 +126,7 @@ def attempt(split: Split, feature_map: Any) -> Trial:
         times.append(time.perf_counter())
         predicted = []
         for alpha in alphas:
-            solution = path.solution(np.asarray(alpha))
+            solution = path.solve(np.asarray(alpha))
             predicted.append(Z @ solution.coef.astype(Z.dtype) + solution.intercept)
     errors = np.array([split.error(p) for p in predicted])
     scores = errors

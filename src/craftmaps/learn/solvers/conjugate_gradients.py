@@ -4,7 +4,6 @@ With n rows of E > n features the sums of a pass (E^2) and the products of rows 
 more than memory holds. The rows themselves take n E, and an iteration two products with them.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +12,9 @@ import numpy as np
 from scipy.linalg import LinAlgWarning, eigh, pinvh, qr, svd
 
 from craftmaps.learn.normal_equations import check_finite
-from craftmaps.learn.solvers.ridge import EQUAL, check_weight
-from craftmaps.learn.solvers.solution import Solution
+from craftmaps.learn.solvers.path import EQUAL_SCORES
+from craftmaps.learn.solvers.solution import Solution, check_weight
+from craftmaps.validation import warn_user
 
 _ROWS = 4096  # whose products are taken in their own precision before they are summed in float64
 _SAMPLE = 4096  # rows at most that make the preconditioner,
@@ -79,11 +79,10 @@ class KeptRows:
             float(np.finfo(self._Z.dtype).eps) ** digits,
         )
         if not reached:
-            warnings.warn(
+            warn_user(
                 f"{_ITERATIONS} iterations did not solve the system at alpha={alpha}; raise alpha, "
                 f"or take no more features than rows.",
                 LinAlgWarning,
-                stacklevel=4,
             )
         coef = solved[:, : basis.shape[1]] @ back
         freedom = (right * solved)[:, basis.shape[1] :].sum() / _PROBES + self._fit_intercept
@@ -205,7 +204,7 @@ def search(
         solution = rows.solve(Y, 10.0 ** (power / _STEPS), digits=1 / 2)
         best = min(found.values(), default=np.inf)
         found[power] = score(judged, rows.predicted(solution)[judged])
-        return found[power] < (1 - EQUAL) * best
+        return found[power] < (1 - EQUAL_SCORES) * best
 
     improves(power)
     for step in (-1, 1):
