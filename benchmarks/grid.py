@@ -38,7 +38,7 @@ from craftmaps import (
     RandomMaclaurin,
     TensorSketch,
 )
-from craftmaps.learn.solvers.ridge import RidgePath
+from craftmaps.learn.solvers.path import RidgePath
 
 CLASSIFICATION = ("mnist", "usps", "pendigits", "letter", "a9a", "covertype")
 REGRESSION = ("california_housing_raw", "uci_kin8nm")
@@ -189,7 +189,7 @@ def best_alpha(
         Z = feature_map.transform(X_test)
         found = {}
         for alpha in path.grid()[::2]:
-            solution = path.solution(np.asarray(alpha))
+            solution = path.solve(np.asarray(alpha))
             predicted = Z @ solution.coef.astype("f4") + solution.intercept
             found[error(predicted, y_test, classes)] = float(alpha)
     return min(found), found[min(found)]

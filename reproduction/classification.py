@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from craftmaps.diagnose import recommend
 from craftmaps.kernels import Gaussian
 from craftmaps.learn import OnePassClassifier
-from craftmaps.learn.solvers.memory import MANY
+from craftmaps.learn.solvers.choose import MANY_ROWS as MANY
 from craftmaps.maps import FourierFeatures
 from reproduction import dual
 from reproduction.datasets import Dataset

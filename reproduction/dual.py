@@ -78,9 +78,9 @@ def dual_ridge(
         )
 
     def times(V: np.ndarray) -> np.ndarray:
-        return _centred((K @ V.astype(np.float32)).astype(np.float64)) + alpha * V
+        return _centred((K @ _centred(V).astype(np.float32)).astype(np.float64)) + alpha * V
 
-    basis, back = independent_targets(Y - Y.mean(axis=0), np.ones(len(Y)))
+    _, basis, back = independent_targets(Y, np.ones(len(Y)))
     tolerance = float(np.finfo(np.float32).eps) ** _SOLVED_DIGITS
     solved, reached = block_conjugate_gradients(
         times, _preconditioner(K, alpha), basis, basis.shape[1], tolerance

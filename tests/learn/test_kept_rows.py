@@ -6,9 +6,8 @@ from scipy.linalg import LinAlgWarning
 from sklearn.frozen import FrozenEstimator
 
 from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin, load
-from craftmaps.learn import stream
+from craftmaps.learn.solvers import choose, memory
 from craftmaps.learn.solvers import conjugate_gradients as kept_rows
-from craftmaps.learn.solvers import memory
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows
 
 pytestmark = pytest.mark.delicate
@@ -135,7 +134,7 @@ def test_rows_that_overflow_or_weigh_nothing_are_told():
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Makes 50 rows many."""
-    return lambda: monkeypatch.setattr(stream, "MANY", 50)
+    return lambda: monkeypatch.setattr(choose, "MANY_ROWS", 50)
 
 
 @pytest.mark.parametrize(
@@ -229,3 +228,69 @@ def test_products_that_do_not_fit_are_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 20 * 10**9)
     with pytest.raises(MemoryError, match=r"31\.46 GB.*at most about 41666 features"):
         memory.refuse_too_many_rows(60_000, 65_536, 8, spanned=False)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_one_vs_rest_targets_lose_exactly_the_dependent_direction(weighted):
+    """Rounding leaves another noise in it for every set of rows, as it does on every CPU."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n_classes, n_rows = int(rng.integers(2, 30)), int(rng.integers(50, 2000))
+        shares = rng.dirichlet(np.ones(n_classes))
+        labels = np.r_[np.arange(n_classes), rng.choice(n_classes, n_rows, p=shares)]
+        Y = np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
+        weights = rng.uniform(0.1, 2, len(Y)) if weighted else np.ones(len(Y))
+        mean, basis, back = kept_rows.independent_targets(Y, weights)
+        assert basis.shape[1] == n_classes - 1
+        gram = basis.T @ (weights[:, None] * basis)
+        np.testing.assert_allclose(gram, np.eye(n_classes - 1), atol=1e-8)
+        np.testing.assert_allclose(basis @ back + mean, Y, atol=1e-9)
+
+
+def test_targets_of_any_unit_are_independent_and_constants_are_none():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((300, 4)) * [1e-12, 1.0, 1e12, 0.0] + [0.0, 1e3, 0.0, 0.1]
+    mean, basis, back = kept_rows.independent_targets(Y, np.ones(300))
+    assert basis.shape[1] == 3
+    np.testing.assert_allclose(mean, Y.mean(axis=0))
+    np.testing.assert_array_equal(back[:, 3], 0.0)
+    for column in range(3):
+        expected = Y[:, column] - mean[column]
+        error = np.abs(basis @ back[:, column] - expected).max()
+        assert error < 1e-9 * np.abs(expected).max()
+
+
+def system(n=120, condition=1e6):
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return (Q * np.geomspace(1, condition, n)) @ Q.T, rng.standard_normal((n, 3))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-15, 1e-13])
+def test_columns_that_depend_on_others_do_not_disturb_them(noise):
+    A, right = system()
+    rng = np.random.default_rng(1)
+    dependent = right @ rng.standard_normal((3, 5)) + noise * rng.standard_normal((120, 5))
+    both = np.hstack([right, dependent, np.zeros((120, 1))])
+    solved, reached = kept_rows.block_conjugate_gradients(
+        lambda V: A @ V, lambda R: R, both, 9, 1e-9
+    )
+    assert reached
+    np.testing.assert_allclose(A @ solved, both, atol=1e-8 * np.abs(both).max())
+
+
+def test_residuals_that_grow_end_the_iteration_with_the_best_solution(monkeypatch):
+    A, right = system()
+    skew = np.triu(A, 1) * 30
+    calls = []
+
+    def times(V):
+        calls.append(0)
+        return (A + skew - skew.T) @ V  # not symmetric: conjugate gradients diverge
+
+    solved, reached = kept_rows.block_conjugate_gradients(times, lambda R: R, right, 3, 1e-9)
+    assert not reached
+    assert len(calls) < kept_rows._ITERATIONS
+    assert np.isfinite(solved).all()
+    left = right - (A + skew - skew.T) @ solved
+    assert np.linalg.norm(left) < 10 * np.linalg.norm(right)

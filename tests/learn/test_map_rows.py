@@ -166,23 +166,27 @@ def test_classes_still_come_from_the_first_block(rows):
     assert model.classes_.tolist() == [0, 1, 2]
 
 
-def test_a_sorted_stream_gets_as_good_a_map_as_a_shuffled_one():
-    """Landmarks of the first rows alone would lie on one side of the data."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (6000, 2))
+def sorted_and_shuffled_errors(seed):
+    """Test errors after shuffled rows, rows sorted by their target, and the first of those."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (4000, 2))
     y = X[:, 0] + np.sin(3 * X[:, 1])
-    train, test = slice(0, 5000), slice(5000, None)
-    model = OnePassRegressor(Nystroem(Gaussian(1.0), 60, random_state=0), map_rows=500)
-    order = np.argsort(y[train])
+    order = np.argsort(y[:3000])
     by_target = cut(X[order], y[order], 250)
+    model = OnePassRegressor(Nystroem(Gaussian(1.0), 60, random_state=seed), map_rows=500)
+    for read in (cut(X[:3000], y[:3000], 250), by_target, iter(by_target)):
+        yield np.sqrt(np.mean((model.fit_blocks(read).predict(X[3000:]) - y[3000:]) ** 2))
 
-    def error(blocks):
-        return np.sqrt(np.mean((model.fit_blocks(blocks).predict(X[test]) - y[test]) ** 2))
 
-    shuffled, ordered, first_rows = map(
-        error, (cut(X[train], y[train], 250), by_target, iter(by_target))
-    )
-    assert ordered < 1.25 * shuffled
+def test_a_sorted_stream_gets_as_good_a_map_as_a_shuffled_one():
+    """Landmarks of the first rows alone would lie on one side of the data.
+
+    The error of one map varies by about a tenth, so the ratio of two means of twelve varies by a
+    twenty-fifth: 1.25 is six standard deviations away.
+    """
+    errors = np.array([list(sorted_and_shuffled_errors(seed)) for seed in range(12)])
+    shuffled, ordered, first_rows = errors.mean(axis=0)
+    assert 0.8 < ordered / shuffled < 1.25
     assert first_rows > 2 * ordered  # so that a map of the first rows would be noticed
 
 

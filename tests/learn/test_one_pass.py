@@ -26,7 +26,7 @@ from craftmaps import (
     TensorSketch,
 )
 from craftmaps.learn import stream
-from craftmaps.learn.solvers import ridge
+from craftmaps.learn.solvers import choose, ridge
 
 TRAIN, TEST = slice(0, 1000), slice(1000, None)
 
@@ -104,7 +104,7 @@ def test_equals_ridge_classifier_on_the_features(
 def test_single_rows_of_a_smooth_problem_learn_as_much_as_double_ones(monkeypatch, features):
     """Few columns, small alpha: products of features in single precision would not do."""
     if features != "few":
-        monkeypatch.setattr(stream, "_PRECISE", 0)
+        monkeypatch.setattr(choose, "DOUBLE_PRECISION_FEATURES", 0)
     if features == "not looked at":
         monkeypatch.setattr(stream, "loses_directions", lambda Z: False)
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 
 from craftmaps import FourierFeatures, Gaussian, OnePassClassifier, load
 from craftmaps.learn import stream
+from craftmaps.learn.solvers import choose
 from craftmaps.learn.solvers.precision import loses_directions
 
 pytestmark = pytest.mark.delicate
@@ -47,7 +48,7 @@ def test_features_that_are_not_finite_are_left_to_the_sums(wrong):
 def looked(monkeypatch):
     """How many times rows are looked at, though features are few."""
     calls = []
-    monkeypatch.setattr(stream, "_PRECISE", 0)
+    monkeypatch.setattr(choose, "DOUBLE_PRECISION_FEATURES", 0)
     monkeypatch.setattr(stream, "loses_directions", lambda Z: calls.append(len(Z)) or True)
     return calls
 

@@ -10,8 +10,11 @@ from scipy.linalg import LinAlgWarning, circulant, sqrtm
 from sklearn.linear_model import Ridge, RidgeCV
 
 from craftmaps import NormalEquations
-from craftmaps.learn.solvers import ridge
+from craftmaps.learn.solvers import choose, path, ridge
 from craftmaps.learn.solvers.band import BandForm
+from craftmaps.learn.solvers.cholesky import Cholesky
+from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate
+from craftmaps.learn.solvers.solution import LeftOut
 from craftmaps.learn.solvers.tridiagonal import TridiagonalForm
 
 pytestmark = pytest.mark.delicate
@@ -24,8 +27,8 @@ ALPHAS = 10.0 ** np.arange(-3, 4)
 def _size_class(request, monkeypatch):
     """All of this file also for the reduction that many features get, in blocks of four."""
     if request.param == "many features":
-        monkeypatch.setattr(ridge, "_LARGE", 0)
-        monkeypatch.setattr(ridge, "BandForm", partial(BandForm, width=4))
+        monkeypatch.setattr(choose, "MIN_BAND_SIZE", 0)
+        monkeypatch.setattr(path, "BandForm", partial(BandForm, width=4))
 
 
 def data(dtype=np.float64, seed=0, rows=ROWS, features=FEATURES):
@@ -90,13 +93,13 @@ def test_solves_in_place_wait_for_each_other():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_gcv_is_that_of_the_hat_matrix(fit_intercept):
     Z, Y, _ = data()
-    path = ridge.RidgePath(NormalEquations().update(Z, Y), fit_intercept)
-    for alpha, scores in zip(ALPHAS, path.gcv(ALPHAS), strict=True):
+    solver = RidgePath(NormalEquations().update(Z, Y), fit_intercept)
+    for alpha, scores in zip(ALPHAS, solver.gcv(ALPHAS), strict=True):
         _, hat = penalised_least_squares(Z, Y, alpha, np.eye(FEATURES), fit_intercept)
         residual = Y - hat @ Y
         expected = (residual**2).mean(axis=0) / (1 - np.trace(hat) / ROWS) ** 2
         np.testing.assert_allclose(scores, expected, rtol=1e-9)
-        found, freedom = path.fit_at(alpha)
+        found, freedom = solver.fit_at(alpha)
         np.testing.assert_allclose(freedom, np.trace(hat), rtol=1e-10)
         np.testing.assert_allclose(found, (residual**2).sum(axis=0), rtol=1e-9)
 
@@ -109,10 +112,10 @@ def test_gcv_is_leave_one_out_where_leverages_are_equal(gcv_mode):
     Z = np.hstack([Z, np.roll(Z, 1, axis=0)])  # all shifts: the hat matrix is circulant
     y = rng.standard_normal(30) + Z[:, 0]
     expected = RidgeCV(ALPHAS, gcv_mode=gcv_mode, store_cv_results=True).fit(Z, y)
-    path = ridge.RidgePath(NormalEquations().update(Z, y), fit_intercept=True)
-    scores = path.gcv(ALPHAS)
+    solver = RidgePath(NormalEquations().update(Z, y), fit_intercept=True)
+    scores = solver.gcv(ALPHAS)
     np.testing.assert_allclose(scores[:, 0], expected.cv_results_.mean(axis=0), rtol=1e-8)
-    assert ridge.choose(ALPHAS, scores, per_target=False) == expected.alpha_
+    assert best_alpha(ALPHAS, scores, per_target=False) == expected.alpha_
 
 
 @pytest.mark.parametrize("per_target", [True, False])
@@ -120,8 +123,8 @@ def test_gcv_is_leave_one_out_where_leverages_are_equal(gcv_mode):
 def test_gcv_chooses_as_ridge_cv_does(per_target, seed):
     Z, Y, _ = data(seed=seed, rows=400)
     expected = RidgeCV(ALPHAS, alpha_per_target=per_target).fit(Z, Y).alpha_
-    path = ridge.RidgePath(NormalEquations().update(Z, Y), fit_intercept=True)
-    np.testing.assert_array_equal(ridge.choose(ALPHAS, path.gcv(ALPHAS), per_target), expected)
+    solver = RidgePath(NormalEquations().update(Z, Y), fit_intercept=True)
+    np.testing.assert_array_equal(best_alpha(ALPHAS, solver.gcv(ALPHAS), per_target), expected)
 
 
 def test_the_grid_of_gcv_holds_the_minimum():
@@ -129,7 +132,7 @@ def test_the_grid_of_gcv_holds_the_minimum():
     equations = NormalEquations().update(Z, Y)
     found = ridge.solve(equations, "gcv")
     fine = np.geomspace(1e-8, 1e8, 2000)
-    least = ridge.RidgePath(equations, True).gcv(fine).sum(axis=1).min()
+    least = RidgePath(equations, True).gcv(fine).sum(axis=1).min()
     assert least <= found.scores.sum(axis=1).min() < 1.01 * least
     again = ridge.solve(equations, found.alpha)
     np.testing.assert_allclose(again.coef, found.coef, rtol=1e-9)
@@ -148,7 +151,7 @@ def test_folds_from_sums_are_folds_by_refitting(fit_intercept):
         NormalEquations().update(Z[fold_of == f], Y[fold_of == f], weights[fold_of == f])
         for f in range(4)
     ]
-    found = ridge.cross_validate(folds, ALPHAS, fit_intercept=fit_intercept)
+    found = cross_validate(folds, ALPHAS, fit_intercept=fit_intercept)
     for alpha, errors in zip(ALPHAS, found, strict=True):
         expected = np.zeros(TARGETS)
         for f in range(4):
@@ -263,8 +266,8 @@ def test_any_penalty(name, fit_intercept, alpha):
 def test_gcv_with_any_penalty(name):
     Z, Y, _ = data()
     P = penalty_matrix(name)
-    path = ridge.RidgePath(NormalEquations().update(Z, Y), True, P)
-    for alpha, scores in zip(ALPHAS, path.gcv(ALPHAS), strict=True):
+    solver = RidgePath(NormalEquations().update(Z, Y), True, P)
+    for alpha, scores in zip(ALPHAS, solver.gcv(ALPHAS), strict=True):
         _, hat = penalised_least_squares(Z, Y, alpha, P)
         expected = ((Y - hat @ Y) ** 2).mean(axis=0) / (1 - np.trace(hat) / ROWS) ** 2
         np.testing.assert_allclose(scores, expected, rtol=1e-5)
@@ -296,7 +299,7 @@ def test_leverages_foretell_refits_without_a_row(name, fit_intercept):
     options = {"fit_intercept": fit_intercept, "penalty": P}
     equations = NormalEquations().update(Z, Y, weights)
     whole = ridge.solve(equations, 2.0, **options)
-    h = weights * ridge.leverages(equations, Z, 2.0, **options)
+    h = weights * Cholesky(equations, fit_intercept, P).leverages(Z, 2.0)
     left_out = (Y - Z @ whole.coef - whole.intercept) / (1 - h)[:, None]
     for i in (0, 7, 50):
         rest = np.delete(np.arange(ROWS), i)
@@ -318,10 +321,10 @@ def test_errors_of_rows_left_out_are_those_of_refits(name, fit_intercept):
     def loss(predicted):
         return np.average((Y[rows] - predicted) ** 2, axis=0, weights=weights[rows])
 
-    held = ridge.LeftOut(Z[rows], Y[rows], weights[rows], loss)
+    held = LeftOut(Z[rows], Y[rows], weights[rows], loss)
     equations = NormalEquations().update(Z, Y, weights)
     alphas = np.array([0.1, 2.0, 50.0])
-    found = ridge.RidgePath(equations, fit_intercept, P).left_out(alphas, held)
+    found = RidgePath(equations, fit_intercept, P).left_out(alphas, held)
     for alpha, scores in zip(alphas, found, strict=True):
         predicted = []
         for i in rows:
@@ -337,13 +340,11 @@ def test_a_row_of_weight_two_is_two_rows_also_when_left_out():
     times = np.array([1, 2, 3, 1, 0, 2, 1, 1, 2, 1])
 
     def held(Z, Y, weights):
-        return ridge.LeftOut(
-            Z, Y, weights, lambda p: np.average((Y - p) ** 2, axis=0, weights=weights)
-        )
+        return LeftOut(Z, Y, weights, lambda p: np.average((Y - p) ** 2, axis=0, weights=weights))
 
     repeated = Z.repeat(times, axis=0), Y.repeat(times, axis=0), np.ones(times.sum())
     scores = [
-        ridge.RidgePath(NormalEquations().update(*rows), True).left_out(ALPHAS, held(*rows))
+        RidgePath(NormalEquations().update(*rows), True).left_out(ALPHAS, held(*rows))
         for rows in ((Z, Y, times.astype(float)), repeated)
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-9)
@@ -352,7 +353,7 @@ def test_a_row_of_weight_two_is_two_rows_also_when_left_out():
 def test_alphas_that_interpolate_are_not_judged_by_rounding_errors():
     rng = np.random.default_rng(0)
     Z, Y = rng.standard_normal((20, 60)), rng.standard_normal((20, TARGETS))
-    held = ridge.LeftOut(Z, Y, np.ones(20), lambda p: np.mean((Y - p) ** 2, axis=0))
+    held = LeftOut(Z, Y, np.ones(20), lambda p: np.mean((Y - p) ** 2, axis=0))
     equations = NormalEquations().update(Z, Y)
     found = ridge.solve(equations, "gcv", left_out=held)
     clear = np.isfinite(found.scores).all(axis=1)
@@ -364,7 +365,7 @@ def test_alphas_that_interpolate_are_not_judged_by_rounding_errors():
 
 def test_a_single_row_judges_nothing():
     Z, Y, _ = data(rows=1)
-    held = ridge.LeftOut(Z, Y, np.ones(1), lambda p: np.mean((Y - p) ** 2, axis=0))
+    held = LeftOut(Z, Y, np.ones(1), lambda p: np.mean((Y - p) ** 2, axis=0))
     found = ridge.solve(NormalEquations().update(Z, Y), "gcv", left_out=held)
     assert not found.left_out
     np.testing.assert_allclose(Z @ found.coef + found.intercept, Y)

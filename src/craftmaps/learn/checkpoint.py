@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-import warnings
 from collections.abc import Generator, Iterable
 from copy import copy
 from pathlib import Path
@@ -15,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from craftmaps.learn.stream import fill_features
 from craftmaps.storage import array_file
 from craftmaps.storage.packing import Packer, Unpacker
+from craftmaps.validation import warn
 
 _KEPT = 2  # files in the folder: the newest, and the one before it
 
@@ -70,9 +70,7 @@ class Checkpoint:
                 damage.append(str(error))
                 continue
             if damage:
-                warnings.warn(
-                    f"{damage[0]} The fit goes on from {path}.", UserWarning, stacklevel=5
-                )
+                warn(f"{damage[0]} The fit goes on from {path}.", UserWarning)
             self._number = _number_of(path)
             self._rows, self._finished = header["n_rows"], header["finished"]
             self._adopt(saved, path)

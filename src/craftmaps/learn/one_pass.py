@@ -1,6 +1,5 @@
 """Squared loss from the sums of one pass: what OnePassClassifier and OnePassRegressor share."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -11,13 +10,17 @@ from craftmaps.learn.codes import Discriminant
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.progress import Progress
-from craftmaps.learn.solvers import ridge
+from craftmaps.learn.solvers import from_sums, ridge
+from craftmaps.learn.solvers.cholesky import Cholesky, in_place
+from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
-from craftmaps.learn.solvers.memory import MANY, refuse_if_too_large, refuse_too_many_rows
+from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
+from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate, largest_of_best
 from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.solution import LeftOut, Solution
 from craftmaps.learn.stream import FeatureStream, Problem, fill_features
-from craftmaps.validation import is_integer, is_number
+from craftmaps.validation import is_integer, warn
+from craftmaps.validation import is_number as is_finite_number
 
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities, and to choose alpha where rows are few
 CHECKPOINT_SECONDS = 60.0  # between two checkpoints
@@ -164,22 +167,19 @@ class OnePass(Learner):
             Y = stream.encode(stream.sample.labels).astype(np.float64)
             return _left_out_on_average(fitted, Y, stream.sample.weights, solution.mean_leverage)
         penalty = penalty_of(stream.feature_map, stream.n_features)
-        problem = stream.problem(self.fit_intercept, penalty is None)
+        problem = stream.problem(self.fit_intercept, self._solver(penalty) is Solver.SPAN)
         total, held = problem.total(), self._held_sample(problem)
-        same: dict[str, Any] = {"fit_intercept": self.fit_intercept, "penalty": penalty}
-        alpha = solution.alpha
-        predicted, clear = ridge.left_out_predictions(total, held, fitted, alpha, **same)
+        solver = Cholesky(total, self.fit_intercept, penalty)
+        predicted, clear = solver.left_out_predictions(held, fitted, solution.alpha)
         if problem.space is not None and not clear:
             # Rows are interpolated, and rounding hides what would be predicted without them. That
             # hardly depends on alpha where it is so small: the least alpha that shows it is used.
-            path = ridge.RidgePath(total, **same)
+            path = RidgePath(total, self.fit_intercept, penalty)
             for alpha in path.grid()[::4]:
                 if np.all(alpha > solution.alpha):
-                    larger = path.solution(alpha)
+                    larger = path.solve(alpha)
                     fitted = held.Z @ larger.coef + larger.intercept
-                    predicted, clear = ridge.left_out_predictions(
-                        total, held, fitted, alpha, **same
-                    )
+                    predicted, clear = solver.left_out_predictions(held, fitted, alpha)
                     if clear:
                         break
         return predicted
@@ -188,18 +188,17 @@ class OnePass(Learner):
         self, feature_map: Any, n_features: int, n_rows: int | None, dtype: np.dtype
     ) -> FeatureStream:
         capacity = self.block_rows if n_rows is None else min(self.block_rows, n_rows)
-        n_folds = 1 if is_single(self.alpha) else self.n_folds
+        n_folds = self.n_folds if is_sequence(self.alpha) else 1
+        penalized = hasattr(feature_map, "penalty")
         if n_rows is not None and n_rows < n_features:
-            spanned = n_rows <= MANY or not self._may_iterate()
+            kind = self._choice(n_rows, n_features, penalized=False)
+            spanned = kind is Solver.SPAN
             refuse_too_many_rows(n_rows, n_features, dtype.itemsize, spanned=spanned)
             capacity = n_rows
         else:
-            in_place = ridge.solves_in_place(
-                self.alpha, self.fit_intercept, hasattr(feature_map, "penalty")
-            )
-            refuse_if_too_large(
-                n_features, self._n_columns, dtype.itemsize, n_folds, copy=not in_place
-            )
+            kind = self._choice(None, n_features, penalized)
+            copy = kind is not Solver.CHOLESKY or not in_place(self.fit_intercept, penalized)
+            refuse_if_too_large(n_features, self._n_columns, dtype.itemsize, n_folds, copy=copy)
         sample_rows, calibrates = self._sample_rows()
         return FeatureStream(
             feature_map,
@@ -215,23 +214,24 @@ class OnePass(Learner):
     def _solve(self) -> Solution:
         stream = self._stream
         penalty = penalty_of(stream.feature_map, stream.n_features)
-        if penalty is None and stream.keeps_many_rows() and self._may_iterate():
+        kind = self._solver(penalty)
+        if kind is Solver.CONJUGATE_GRADIENTS:
             return self._solve_by_iteration()
-        problem = stream.problem(self.fit_intercept, penalty is None)
+        problem = stream.problem(self.fit_intercept, kind is Solver.SPAN)
         alpha, errors = self.alpha, None
         self._check_folds(len(problem.folds))
         options: dict[str, Any] = {"fit_intercept": self.fit_intercept, "penalty": penalty}
-        if not is_single(alpha):
+        if is_sequence(alpha):
             if not all(fold.weight for fold in problem.folds):
                 raise ValueError(
                     f"{stream.n_rows} rows do not fill {self.n_folds} folds; lower n_folds, or "
                     f"give one alpha."
                 )
-            errors = ridge.cross_validate(problem.folds, alpha, **options)
-            alpha = ridge.choose(alpha, errors, self.alpha_per_target)
+            errors = cross_validate(problem.folds, alpha, **options)
+            alpha = best_alpha(alpha, errors, self.alpha_per_target)
         total = problem.total()
         few = total.weight <= stream.n_features and stream.sample.weights.any()
-        if isinstance(alpha, str) and alpha == "auto" and few:
+        if is_auto(alpha) and few:
             options["left_out"] = self._held_sample(problem)
         solution = ridge.solve(total, alpha, per_target=self.alpha_per_target, **options)
         if self._wants_discriminant():
@@ -252,7 +252,7 @@ class OnePass(Learner):
 
             alphas, scores = search(Z, Y, weights, self.fit_intercept, score)
             scores = scores[:, None]
-            alpha = ridge.largest_of_best(alphas, scores, per_target=False)
+            alpha = largest_of_best(alphas, scores, per_target=False)
         rows = KeptRows(Z, weights, self.fit_intercept)
         solution = rows.solve(Y, float(alpha))
         solution.alphas, solution.scores, solution.left_out = alphas, scores, alphas is not None
@@ -278,12 +278,11 @@ class OnePass(Learner):
             Y = self._stream.encode(labels).astype(np.float64)
             held = LeftOut(problem.space.coordinates, Y, weights)
             fitted = held.Z @ solution.coef + solution.intercept
-            predicted, clear = ridge.left_out_predictions(
-                total, held, fitted, solution.alpha, fit_intercept=self.fit_intercept
-            )
+            solver = Cholesky(total, self.fit_intercept)
+            predicted, clear = solver.left_out_predictions(held, fitted, solution.alpha)
             if clear:
                 return Discriminant.of_rows(predicted, labels, weights, same_sum)
-        return ridge.discriminant(total, solution, same_sum)
+        return from_sums.discriminant(total, solution, same_sum)
 
     def _held_sample(self, problem: Problem) -> LeftOut:
         sample = self._stream.sample
@@ -308,24 +307,28 @@ class OnePass(Learner):
 
     def _check_folds(self, n_folds: int) -> None:
         """Complain if alpha became a sequence, or n_folds another number, after rows came."""
-        wanted = 1 if is_single(self.alpha) else self.n_folds
+        wanted = self.n_folds if is_sequence(self.alpha) else 1
         if wanted > 1 and wanted != n_folds:
             raise ValueError(
                 f"rows were added to {n_folds} fold{'s' * (n_folds > 1)}, and alpha="
                 f"{self.alpha!r} needs {wanted}; set alpha and n_folds before the first row."
             )
 
-    def _may_iterate(self) -> bool:
-        """Whether one alpha for all targets is given, or is searched without sums."""
-        if isinstance(self.alpha, str):
-            return self.alpha == "auto" and not self.alpha_per_target
-        return is_single(self.alpha)
+    def _solver(self, penalty: np.ndarray | None) -> Solver:
+        """What solves for the rows so far."""
+        stream = self._stream
+        return self._choice(stream.n_kept, stream.n_features, penalty is not None)
+
+    def _choice(self, n_kept: int | None, n_features: int, penalized: bool) -> Solver:
+        return choose(
+            n_kept, n_features, self.alpha, penalized=penalized, per_target=self.alpha_per_target
+        )
 
     def _check_parameters(self) -> None:
         alpha = self.alpha
-        values = [alpha] if is_single(alpha) else list(alpha)
+        values = list(alpha) if is_sequence(alpha) else [alpha]
         named = isinstance(alpha, str) and alpha in ("auto", "gcv")
-        if not named and not (values and all(is_number(v) and v >= 0 for v in values)):
+        if not named and not (values and all(is_finite_number(v) and v >= 0 for v in values)):
             raise ValueError(
                 f"alpha must be 'auto', 'gcv', a number of at least 0, or a sequence of such "
                 f"numbers, got {alpha!r}."
@@ -333,11 +336,6 @@ class OnePass(Learner):
         super()._check_parameters()
         if not is_integer(self.n_folds) or self.n_folds < 2:
             raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}.")
-
-
-def is_single(alpha: Any) -> bool:
-    """Whether alpha is a number or a name, and not a sequence."""
-    return isinstance(alpha, str) or np.ndim(alpha) == 0
 
 
 def _left_out_on_average(
@@ -351,9 +349,5 @@ def renamed_every(every: Any, checkpoint_every: float) -> float:
     """The value of `checkpoint_every`, which used to be called `every`."""
     if every is None:
         return checkpoint_every
-    warnings.warn(
-        "every= is called checkpoint_every= now, and the old name will be removed.",
-        FutureWarning,
-        stacklevel=3,
-    )
+    warn("every= is called checkpoint_every= now, and the old name will be removed.", FutureWarning)
     return float(every)

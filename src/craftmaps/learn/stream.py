@@ -13,7 +13,7 @@ from scipy import sparse
 from craftmaps.learn.calibration import RowSample
 from craftmaps.learn.normal_equations import NormalEquations, check_finite
 from craftmaps.learn.progress import Progress
-from craftmaps.learn.solvers.memory import MANY
+from craftmaps.learn.solvers import choose
 from craftmaps.learn.solvers.precision import loses_directions
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.solvers.span import RowSpace
@@ -23,7 +23,6 @@ from craftmaps.storage.packing import storable
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
-_PRECISE = 2048  # features up to which their products are taken in float64, which costs little
 
 
 @storable
@@ -199,16 +198,18 @@ class FeatureStream:
             self._y[: self._filled] = new_labels[self._y[: self._filled]]
         self.sample.labels = new_labels[self.sample.labels]
 
-    def problem(self, fit_intercept: bool, rotatable: bool) -> "Problem":
-        """The sums to solve; `rotatable` says that the penalty is the same in all directions."""
-        if rotatable and self._filled and self._keeps_all():
+    @property
+    def n_kept(self) -> int | None:
+        """Number of rows if all are kept and fewer than features; None if there are sums."""
+        kept = self._filled and self._filled < self.n_features and not self._has_sums
+        return self._filled if kept else None
+
+    def problem(self, fit_intercept: bool, spanned: bool) -> "Problem":
+        """The sums to solve, in the span of the rows if they are kept and `spanned` asks for it."""
+        if spanned:
             return self._row_space(fit_intercept)
         self._flush()
         return Problem(self.folds)
-
-    def keeps_many_rows(self) -> bool:
-        """Whether all rows are kept, and are too many for the products of all of them."""
-        return self._filled > MANY and self._keeps_all()
 
     def kept(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Features, what came as y, and the weights, of the rows in the buffer."""
@@ -272,9 +273,6 @@ class FeatureStream:
                 "more of them; save it with resumable=True."
             )
 
-    def _keeps_all(self) -> bool:
-        return self._filled < self.n_features and not self._has_sums
-
     @property
     def _has_sums(self) -> bool:
         return any(fold.n_rows for fold in self.folds)
@@ -309,7 +307,9 @@ class FeatureStream:
     def _precision(self) -> np.dtype:
         """Of the products of features that are summed; the first rows settle it."""
         if self._doubles is None:
-            known = self.n_features <= _PRECISE or self._Z.dtype == np.float64
+            known = (
+                self.n_features <= choose.DOUBLE_PRECISION_FEATURES or self._Z.dtype == np.float64
+            )
             self._doubles = known or loses_directions(self._Z[: self._filled])
         return np.dtype(np.float64) if self._doubles else self._Z.dtype
 

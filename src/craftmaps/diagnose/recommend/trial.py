@@ -12,7 +12,7 @@ from craftmaps.diagnose.prediction_error import prediction_error
 from craftmaps.diagnose.recommend.preparation import Preparation
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.one_pass import SAMPLE_ROWS
-from craftmaps.learn.solvers.ridge import RidgePath
+from craftmaps.learn.solvers.path import RidgePath
 from craftmaps.learn.solvers.solution import LeftOut
 from craftmaps.maps import Nystroem
 
@@ -131,7 +131,7 @@ def attempt(split: Split, feature_map: Any) -> Trial:
         times.append(time.perf_counter())
         predicted = []
         for alpha in alphas:
-            solution = path.solution(np.asarray(alpha))
+            solution = path.solve(np.asarray(alpha))
             predicted.append(Z @ solution.coef.astype(Z.dtype) + solution.intercept)
     errors = np.array([split.error(p) for p in predicted])
     scores = errors

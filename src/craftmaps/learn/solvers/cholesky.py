@@ -1,46 +1,84 @@
-"""Cholesky factors of matrices of any size, in place."""
+"""One alpha: one Cholesky factorization of H + alpha P serves all targets."""
+
+from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
-# Beyond this size dpotrf of OpenBLAS on two threads ends the process (github.com/OpenMathLib/
-# OpenBLAS/issues/2562): at 24,000 with its version 0.3.30, at 20,000 not yet.
-_LARGE = 16384
-_BLOCK = 4096
+from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.learn.solvers.factor import Factor, factor
+from craftmaps.learn.solvers.penalty import whitening
+from craftmaps.learn.solvers.solution import LeftOut, Solution, intercept_of, warn_of_jitter
 
 
-def factor_upper(matrix: np.ndarray) -> int:
-    """A = U^T U: U replaces the upper triangle of a Fortran-ordered matrix of float64.
+class Cholesky:
+    """Solutions and leverages of one ridge problem, each by a factorization of its own.
 
-    The entries below the diagonal are neither read nor changed. Returns 0, or the number of the
-    first leading minor that is not positive definite, and then the upper triangle is of no use.
+    Parameters
+    ----------
+    equations : NormalEquations
+    fit_intercept : bool
+    penalty : ndarray of shape (n_features, n_features) or None
+        P; None is the identity.
     """
-    if not matrix.flags.f_contiguous:
-        raise ValueError("a matrix that is factored in place must be in Fortran order.")
-    n = len(matrix)
-    if n <= _LARGE:
-        return int(lapack.dpotrf(matrix, lower=0, overwrite_a=1, clean=0)[1])
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
-        corner, failed = lapack.dpotrf(_square(matrix, start, stop), overwrite_a=1)
-        if failed:
-            return start + int(failed)
-        _replace_upper(matrix, start, stop, corner)
-        panel = np.asfortranarray(matrix[start:stop, stop:])
-        panel = blas.dtrsm(1.0, corner, panel, trans_a=1, overwrite_b=1)
-        matrix[start:stop, stop:] = panel
-        for left in range(stop, n, _BLOCK):
-            right = min(left + _BLOCK, n)
-            some = panel[:, left - stop : right - stop]
-            matrix[stop:left, left:right] -= panel[:, : left - stop].T @ some
-            _replace_upper(matrix, left, right, _square(matrix, left, right) - some.T @ some)
-    return 0
+
+    def __init__(
+        self, equations: NormalEquations, fit_intercept: bool, penalty: np.ndarray | None = None
+    ) -> None:
+        self._equations = equations
+        self._fit_intercept = fit_intercept
+        self._penalty = penalty
+        self._eps = float(np.finfo(equations.precision).eps)
+
+    def solve(self, alpha: float) -> Solution:
+        """The solution at one alpha."""
+        equations = self._equations
+        if in_place(self._fit_intercept, self._penalty is not None):
+            with equations.lent() as lower:
+                factored = factor(lower, alpha, self._eps)
+                coef = factored.solve(equations.gradient)
+        else:
+            change, factored, right = self._reduced(alpha)
+            coef = change.restore(factored.solve(right))
+        jitter = factored.most_added()
+        warn_of_jitter(jitter, alpha)
+        intercept = intercept_of(equations.z_mean, equations.y_mean, coef, self._fit_intercept)
+        return Solution(coef, intercept, alpha, jitter, factored.condition)
+
+    def leverages(self, Z: np.ndarray, alpha: float) -> np.ndarray:
+        """z^T (H + alpha P)^-1 z for rows z (about the mean, and 1 / n more, with an intercept).
+
+        Times its weight, this is a row's entry h in the diagonal of the hat matrix: had the row
+        been left out, its residual e would have been e / (1 - h).
+        """
+        equations = self._equations
+        change, factored, _ = self._reduced(alpha)
+        rows, free = change.rows(
+            Z - equations.z_mean if self._fit_intercept else Z.astype(np.float64)
+        )
+        return np.asarray(factored.squares(rows) + free + self._fit_intercept / equations.weight)
+
+    def left_out_predictions(
+        self, held: LeftOut, fitted: np.ndarray, alpha: Any
+    ) -> tuple[np.ndarray, bool]:
+        """Leave-one-out predictions, from those of the model, and whether all of them are clear.
+
+        alpha is a number, or one per target.
+        """
+        predicted, clear = np.empty_like(held.Y), True
+        alphas = np.broadcast_to(alpha, fitted.shape[1:])
+        for value in np.unique(alphas):
+            h = self.leverages(held.Z, value)
+            predicted[:, alphas == value] = held.predicted(fitted, h)[:, alphas == value]
+            clear = clear and held.are_clear(h)
+        return predicted, clear
+
+    def _reduced(self, alpha: float) -> tuple[Any, Factor, np.ndarray]:
+        """The change of coordinates, the factor, and the right side in these coordinates."""
+        change = whitening(self._penalty, self._equations.precision)
+        lower, right, _ = change.reduce(*self._equations.system(self._fit_intercept))
+        return change, factor(lower, alpha, self._eps), right
 
 
-def _square(matrix: np.ndarray, start: int, stop: int) -> np.ndarray:
-    return matrix[start:stop, start:stop].copy(order="F")
-
-
-def _replace_upper(matrix: np.ndarray, start: int, stop: int, upper: np.ndarray) -> None:
-    below = np.tril(matrix[start:stop, start:stop], -1)
-    matrix[start:stop, start:stop] = np.triu(upper) + below
+def in_place(fit_intercept: bool, penalized: bool) -> bool:
+    """Whether the factor needs no matrix beside the one that holds the sums."""
+    return fit_intercept and not penalized

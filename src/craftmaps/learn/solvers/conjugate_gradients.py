@@ -4,17 +4,17 @@ With n rows of E > n features the sums of a pass (E^2) and the products of rows 
 more than memory holds. The rows themselves take n E, and an iteration two products with them.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgWarning, eigh, pinvh
+from scipy.linalg import LinAlgWarning, eigh, pinvh, qr, svd
 
 from craftmaps.learn.normal_equations import check_finite
-from craftmaps.learn.solvers.ridge import EQUAL, check_weight
-from craftmaps.learn.solvers.solution import Solution
+from craftmaps.learn.solvers.path import EQUAL_SCORES
+from craftmaps.learn.solvers.solution import Solution, check_weight
+from craftmaps.validation import warn
 
 _ROWS = 4096  # whose products are taken in their own precision before they are summed in float64
 _SAMPLE = 4096  # rows at most that make the preconditioner,
@@ -24,6 +24,14 @@ _PROBES = 8  # random vectors that tell the degrees of freedom
 _ITERATIONS = 1000  # after which there is a warning
 _JUDGED = 10  # one row in so many is left out while alpha is searched
 _STEPS = 2  # alphas per decade that are tried
+# Columns of unit length are known to about 1e-15 times the root of their number of rows, which is
+# below 1e-12. A direction of that size is rounding noise. The targets of one-vs-rest, for instance,
+# have the same sum in every row. A true direction smaller than 1e-10 is lost, and that is less than
+# any solution is good for.
+_DEPENDENT = 1e-10
+_ROUNDING = 1e-14  # relative length of what rounding leaves of a target less its own mean
+_GROWTH = 1e4  # of residuals, beyond the fluctuations that are normal for conjugate gradients
+_RESTARTS = 3
 
 
 class KeptRows:
@@ -58,8 +66,7 @@ class KeptRows:
         estimated by random signs (Hutchinson).
         """
         Y = Y.astype(np.float64)
-        y_mean = self._weights @ Y / self._weight if self._fit_intercept else np.zeros(Y.shape[1])
-        basis, back = independent_targets(Y - y_mean, self._weights)
+        y_mean, basis, back = independent_targets(Y, self._weights, self._fit_intercept)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(Y), _PROBES))
         right = self._gather(
             np.hstack([self._weights[:, None] * basis, np.sqrt(self._weights)[:, None] * signs])
@@ -72,11 +79,10 @@ class KeptRows:
             float(np.finfo(self._Z.dtype).eps) ** digits,
         )
         if not reached:
-            warnings.warn(
+            warn(
                 f"{_ITERATIONS} iterations did not solve the system at alpha={alpha}; raise alpha, "
                 f"or take no more features than rows.",
                 LinAlgWarning,
-                stacklevel=4,
             )
         coef = solved[:, : basis.shape[1]] @ back
         freedom = (right * solved)[:, basis.shape[1] :].sum() / _PROBES + self._fit_intercept
@@ -198,7 +204,7 @@ def search(
         solution = rows.solve(Y, 10.0 ** (power / _STEPS), digits=1 / 2)
         best = min(found.values(), default=np.inf)
         found[power] = score(judged, rows.predicted(solution)[judged])
-        return found[power] < (1 - EQUAL) * best
+        return found[power] < (1 - EQUAL_SCORES) * best
 
     improves(power)
     for step in (-1, 1):
@@ -210,12 +216,26 @@ def search(
     return 10.0 ** (np.array(powers) / _STEPS), np.array([found[power] for power in powers])
 
 
-def independent_targets(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal columns B and a matrix C with B C = Y, in the metric of the weights."""
-    values, vectors = np.linalg.eigh(Y.T @ (weights[:, None] * Y))
-    kept = values > len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
-    vectors, lengths = vectors[:, kept], np.sqrt(values[kept])
-    return Y @ vectors / lengths, lengths[:, None] * vectors.T
+def independent_targets(
+    Y: np.ndarray, weights: np.ndarray, centered: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The weighted means m of targets (zero unless `centered`), and B C = Y - m.
+
+    The columns of B are orthonormal in the metric of the weights, and as many as there are
+    independent targets. Targets of equal length are compared, so that their units do not matter.
+    """
+    mean = weights @ Y / weights.sum() if centered else np.zeros(Y.shape[1])
+    deviations = Y - mean
+    root = np.sqrt(weights)[:, None]
+    length = np.linalg.norm(root * deviations, axis=0)
+    # what rounding leaves of a constant target is no target
+    rounding = _ROUNDING * np.linalg.norm(root * Y, axis=0)
+    scale = np.where(length > rounding, 1 / np.where(length, length, 1.0), 0.0)
+    _, values, vectors = svd(qr(root * deviations * scale, mode="r")[0], full_matrices=False)
+    kept = values > _DEPENDENT * values.max(initial=0.0)
+    values, vectors = values[kept], vectors[kept]
+    basis = deviations @ (scale[:, None] * vectors.T / values)
+    return mean, basis, values[:, None] * vectors * np.where(scale, length, 0.0)
 
 
 def block_conjugate_gradients(
@@ -228,21 +248,54 @@ def block_conjugate_gradients(
     """Solve A X = right for all columns in the space that they search together (O'Leary 1980).
 
     Returns X and whether the residuals of the first `n_wanted` columns are as small as wanted,
-    relative to these columns. Directions are made orthonormal, because columns that are solved add
-    only noise to them.
+    relative to these columns. If rounding spoils the recurrences, so that residuals grow, they
+    begin again at the best X so far, a few times.
     """
-    solution, left = np.zeros_like(right), right.copy()
-    enough = tolerance * np.linalg.norm(right[:, :n_wanted], axis=0)
-    directions = precondition(left)
+    # Columns that depend on others are solved with them: as residuals become small, what rounding
+    # makes of such columns would not look small beside them.
+    _, basis, back = independent_targets(right, np.ones(len(right)), centered=False)
+    wanted, length = back[:, :n_wanted], np.linalg.norm(right[:, :n_wanted], axis=0)
+    solution, left = np.zeros_like(basis), basis.copy()
+    best, least, restarts = solution.copy(), 1.0, 0  # zero leaves the right side itself
+    directions = _orthonormal(precondition(left))
     for _ in range(_ITERATIONS):
-        directions, _ = np.linalg.qr(directions)
         images = times(directions)
         inverse = pinvh(directions.T @ images)
         step = inverse @ (directions.T @ left)
         solution += directions @ step
         left -= images @ step
-        if (np.linalg.norm(left[:, :n_wanted], axis=0) <= enough).all():
-            return solution, True
+        worst = _largest_ratio(left @ wanted, length)
+        if worst <= tolerance:
+            return solution @ back, True
+        if worst < least:
+            best[:], least = solution, worst
+        elif not worst < _GROWTH * least:  # nor NaN
+            if restarts == _RESTARTS:
+                break
+            restarts += 1
+            solution[:] = best
+            left = basis - times(solution)
+            directions = _orthonormal(precondition(left))
+            continue
         better = precondition(left)
-        directions = better - directions @ (inverse @ (images.T @ better))
-    return solution, False
+        directions = _orthonormal(better - directions @ (inverse @ (images.T @ better)))
+    return best @ back, False
+
+
+def _largest_ratio(residuals: np.ndarray, length: np.ndarray) -> float:
+    """The largest residual relative to its right side; a right side of zero is solved by zero."""
+    lengths = np.linalg.norm(residuals, axis=0)
+    return float(np.max(lengths / np.where(length, length, 1.0), initial=0.0))
+
+
+def _orthonormal(directions: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of what columns span, whatever their lengths.
+
+    A column that depends on others has no direction of its own. Orthogonalizing it would turn its
+    rounding errors into a direction, along which A may not even be symmetric.
+    """
+    lengths = np.linalg.norm(directions, axis=0)
+    used = lengths > 0
+    basis, triangle, _ = qr(directions[:, used] / lengths[used], mode="economic", pivoting=True)
+    size = np.abs(triangle.diagonal())
+    return np.asarray(basis[:, size > _DEPENDENT * size.max(initial=0.0)])

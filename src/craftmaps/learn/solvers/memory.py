@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-MANY = 16384  # rows beyond which products of all of them are made only if there is no other way
+from craftmaps.learn.solvers.choose import MANY_ROWS
+
 _GROUPS = (  # limit and use of a container, versions 2 and 1 of control groups
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -67,7 +68,7 @@ def refuse_too_many_rows(n_rows: int, n_features: int, itemsize: int, *, spanned
     advice = f"use at most about {fits} features (n_components), or fewer rows"
     if features <= available:
         advice = "use fewer rows"
-        if n_rows > MANY:
+        if n_rows > MANY_ROWS:
             advice += ", or one alpha for all targets, a number or 'auto'"
     raise MemoryError(
         f"{n_rows} rows of {n_features} features need {features / 1e9:.2f} GB, products of them "

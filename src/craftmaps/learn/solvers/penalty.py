@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, lapack, solve_triangular
 
-from craftmaps.learn.solvers.cholesky import factor_upper
+from craftmaps.learn.solvers.factor import factor_upper
 
-_WELL = 1e-10  # reciprocal condition from which a Cholesky factor is safe to invert
+_MIN_RECIPROCAL_CONDITION = (
+    1e-10  # reciprocal condition from which a Cholesky factor is safe to invert
+)
 
 
 def penalty_of(feature_map: Any, n_features: int) -> np.ndarray | None:
@@ -126,7 +128,7 @@ def whitening(
     norm = np.abs(penalty).sum(axis=0).max()
     upper = np.asfortranarray(np.triu(penalty))
     failed = factor_upper(upper)
-    if not failed and norm and lapack.dpocon(upper, norm)[0] > _WELL:
+    if not failed and norm and lapack.dpocon(upper, norm)[0] > _MIN_RECIPROCAL_CONDITION:
         return CholeskyWhitening(np.asfortranarray(upper.T))
     values, vectors = eigh(penalty)
     return EigenWhitening(values, vectors, precision)

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 
 from craftmaps.learn.codes import Discriminant
 from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
+from craftmaps.validation import warn
 
 _INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in leave-one-out errors
 
@@ -91,3 +93,27 @@ class LeftOut:
         """Leave-one-out predictions, from those of the model that knows the rows."""
         rest = np.maximum(self.without_itself(leverages), 1e-12)
         return np.asarray(self.Y - (self.Y - fitted) / rest[:, None])
+
+
+def check_weight(weight: float) -> None:
+    """Complain if the rows weigh nothing together."""
+    if not weight:
+        raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
+
+
+def intercept_of(
+    z_mean: np.ndarray, y_mean: np.ndarray, coef: np.ndarray, fitted: bool
+) -> np.ndarray:
+    """The intercept that makes residuals zero on average, or zero if none is fitted."""
+    return np.asarray(y_mean - z_mean @ coef) if fitted else np.zeros(coef.shape[1])
+
+
+def warn_of_jitter(jitter: float, alpha: Any) -> None:
+    """Say that a system was singular."""
+    if jitter > 0:
+        warn(
+            f"the system at alpha={alpha} is singular to working precision; up to {jitter:.3g} was "
+            f"added to its diagonal (attribute jitter_). Raise alpha, or remove features that "
+            f"depend on others.",
+            LinAlgWarning,
+        )

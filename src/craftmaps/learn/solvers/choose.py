@@ -1,0 +1,88 @@
+"""Which solver runs: the one place of choice.
+
+"Kept" means that all rows are still held as features, which `fit` does if there are fewer rows than
+features, and a stream does until its buffer of `block_rows` rows is full.
+
+| rows n, features E    | penalty | alpha                               | solver              |
+|-----------------------|---------|-------------------------------------|---------------------|
+| kept, 16,384 < n < E  | `|b|^2` | a number, or "auto" for all targets | conjugate gradients |
+| kept, n < E           | `|b|^2` | anything else                       | span                |
+| any other             | any     | a number                            | cholesky            |
+| any other, E < 2,048  | any     | searched, or one per target         | tridiagonal path    |
+| any other, E >= 2,048 | any     | searched, or one per target         | band path           |
+
+The span of n kept rows turns the problem into one of at most n features, for which the last three
+rows of the table are asked again. For a sequence of alphas, each fold is solved by a path, and all
+rows then by the row of the table that fits the chosen alpha.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+MANY_ROWS = 16384  # beyond which the products of all pairs of rows are avoided if possible
+MIN_BAND_SIZE = 2048  # features from which a reduction to a band is faster than to three diagonals
+DOUBLE_PRECISION_FEATURES = 2048  # up to which products are taken in float64, which costs little
+
+
+class Solver(StrEnum):
+    """The solvers, by the names of their modules (and, of a path, of the form of its matrix)."""
+
+    CONJUGATE_GRADIENTS = "conjugate_gradients"
+    SPAN = "span"
+    CHOLESKY = "cholesky"
+    TRIDIAGONAL = "tridiagonal"
+    BAND = "band"
+
+
+def choose(
+    n_kept: int | None, n_features: int, alpha: Any, *, penalized: bool, per_target: bool
+) -> Solver:
+    """The solver of the table above.
+
+    Parameters
+    ----------
+    n_kept : int or None
+        Number of rows if all of them are kept as features; None if there are sums.
+    n_features : int
+    alpha : float, "auto", "gcv", or array of one per target or one per fold
+    penalized : bool
+        Whether the map has a penalty of its own.
+    per_target : bool
+        Whether each target gets its own alpha.
+
+    Examples
+    --------
+    >>> from craftmaps.learn.solvers.choose import choose
+    >>> choose(None, 1024, "auto", penalized=False, per_target=False)
+    <Solver.TRIDIAGONAL: 'tridiagonal'>
+    >>> choose(500, 1024, "auto", penalized=False, per_target=False)
+    <Solver.SPAN: 'span'>
+    """
+    if n_kept is not None and n_kept < n_features and not penalized:
+        shared = is_number(alpha) or (is_auto(alpha) and not per_target)
+        return Solver.CONJUGATE_GRADIENTS if n_kept > MANY_ROWS and shared else Solver.SPAN
+    if is_number(alpha):
+        return Solver.CHOLESKY
+    return Solver.BAND if reduces_to_band(n_features) else Solver.TRIDIAGONAL
+
+
+def reduces_to_band(n_features: int) -> bool:
+    """Whether the path of a matrix of this size is that of a band."""
+    return n_features >= MIN_BAND_SIZE
+
+
+def is_number(alpha: Any) -> bool:
+    """Whether alpha is one number."""
+    return not isinstance(alpha, str) and np.ndim(alpha) == 0
+
+
+def is_auto(alpha: Any) -> bool:
+    """Whether alpha is chosen by whatever suits the number of rows."""
+    return isinstance(alpha, str) and alpha == "auto"
+
+
+def is_sequence(alpha: Any) -> bool:
+    """Whether alpha is several numbers, among which folds choose."""
+    return not isinstance(alpha, str) and np.ndim(alpha) > 0
