@@ -134,7 +134,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", "A network error occurred")  # a skipped run gives the reason
     try:
         reproduce.main(prog_name="python -m reproduction", standalone_mode=False)
-    except options.Stopped as error:
+    except options.StoppedError as error:
         _complain(str(error), 130)
     except (click.Abort, KeyboardInterrupt):
         _complain("stopped; nothing was written.", 130)
