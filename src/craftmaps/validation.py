@@ -1,6 +1,8 @@
 """Checks of parameters, random generators, and the kind of a target."""
 
 import math
+import sys
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -35,6 +37,31 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+
+
+def current_name(parameter: str, value: Any, renamed: dict[str, str]) -> Any:
+    """The present name of an option; a name of an earlier release brings a FutureWarning."""
+    if not isinstance(value, str) or value not in renamed:
+        return value
+    warn_renamed(f"{parameter}={value!r}", repr(renamed[value]))
+    return renamed[value]
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warn that a name of an earlier release will be removed."""
+    warn(f"{old} is now called {new}; the old name will be removed in 0.3.", FutureWarning)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's code, outside of this package and scikit-learn."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in ("craftmaps", "sklearn")
 
 
 def is_continuous(y: Any) -> bool:

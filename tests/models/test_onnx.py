@@ -127,7 +127,7 @@ MAPS = {
     "fourier-matern": FourierFeatures(Matern(), 300, sampling="structured", random_state=0),
     "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
     "scaled-range": ScaledMap(
-        FourierFeatures(n_components=20, random_state=0), columns="range", unit_norm=False
+        FourierFeatures(n_components=20, random_state=0), columns="minmax", unit_norm=False
     ),
     "sketch-large": TensorSketch(Polynomial(4), 1000, random_state=0),
     "sketch-prime": TensorSketch(Polynomial(2), 1009, random_state=0),

@@ -45,14 +45,14 @@ _MAPS: dict[str, Any] = {
 }
 PREPARATIONS = {  # of an advice, as ScaledMap knows them: columns, unit_norm
     "unit norm": ("none", True),
-    "columns to [0, 1]": ("range", False),
-    "columns to [0, 1], unit norm": ("range", True),
-    "centred, unit norm": ("centre", True),
+    "columns to [0, 1]": ("minmax", False),
+    "columns to [0, 1], unit norm": ("minmax", True),
+    "centred, unit norm": ("center", True),
     "standardised": ("standard", False),
     "standardised, unit norm": ("standard", True),
-    "columns to [-1, 1]": ("maximum", False),
-    "columns to [-1, 1], unit norm": ("maximum", True),
-    "unit variance": ("deviation", False),
+    "columns to [-1, 1]": ("maxabs", False),
+    "columns to [-1, 1], unit norm": ("maxabs", True),
+    "unit variance": ("std", False),
 }
 
 
@@ -88,7 +88,7 @@ def scaled(
     dot_product = isinstance(feature_map.kernel, DotProductKernel)
     if scale is None:
         sparse = hasattr(X, "tocsr")
-        scale = "none" if dot_product else "deviation" if sparse else "standard"
+        scale = "none" if dot_product else "std" if sparse else "standard"
     norm = dot_product if unit_norm is None else unit_norm
     if metric:
         feature_map = MetricMap(feature_map, unit_norm=norm)

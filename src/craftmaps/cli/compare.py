@@ -89,7 +89,7 @@ def _scaled(X: Any, scale: str | None, unit_norm: bool | None) -> Any:
     """The rows as the maps are to see them."""
     from craftmaps.maps.scaled import scaled_rows
 
-    default = "deviation" if hasattr(X, "tocsr") else "standard"
+    default = "std" if hasattr(X, "tocsr") else "standard"
     return scaled_rows(X, scale or default, unit_norm is not False)
 
 

@@ -88,10 +88,14 @@ kernel = together(
     click.option("--coef0", type=float, help="Constant in the kernel poly; default: 1."),
 )
 
+SCALINGS = ("none", "center", "standard", "std", "minmax", "maxabs")
+OLD_SCALINGS = ("centre", "deviation", "range", "maximum")  # understood, with a warning
+
 scaling = together(
     click.option(
         "--scale",
-        type=click.Choice(("none", "centre", "standard", "deviation", "range", "maximum")),
+        type=click.Choice((*SCALINGS, *OLD_SCALINGS)),
+        metavar=f"[{'|'.join(SCALINGS)}]",
         help="What to do to each column: nothing, mean 0, mean 0 and deviation 1, deviation 1, to "
         "[0, 1], to [-1, 1].",
     ),

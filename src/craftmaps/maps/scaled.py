@@ -8,36 +8,48 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, no
 
 from craftmaps.maps.wrapped import WrappedMap
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_choice
+from craftmaps.validation import check_choice, current_name, warn_renamed
 
-COLUMNS = ("none", "centre", "standard", "deviation", "range", "maximum")
+COLUMNS = ("none", "center", "standard", "std", "minmax", "maxabs")
+_RENAMED = {"centre": "center", "deviation": "std", "range": "minmax", "maximum": "maxabs"}
+_MOVE_ZEROS = ("center", "standard", "minmax")
 
 
 @storable
 class ScaledMap(WrappedMap):
-    """Features of scaled rows: z((a * x + b) / |a * x + b|), a and b learnt from columns.
+    """Features of scaled rows: z(s / |s|) with s = scale_ * x + offset_.
 
     Parameters
     ----------
     feature_map : map of this package
-        What the scaled rows are given to.
-    columns : str, default="none"
-        What is done to each column: "centre" takes off its mean; "standard" also divides by its
-        standard deviation, "deviation" does only that; "range" brings it to [0, 1] and "maximum"
-        to [-1, 1] without moving 0. Sparse rows allow "deviation", "maximum" and "none".
+        The map that is given the scaled rows.
+    columns : {"none", "center", "standard", "std", "minmax", "maxabs"}, default="none"
+        How each column is scaled:
+
+        - "none": not at all.
+        - "center": its mean is subtracted.
+        - "standard": its mean is subtracted, and the result is divided by its standard deviation,
+          as `StandardScaler` does.
+        - "std": it is divided by its standard deviation; zeros stay zeros.
+        - "minmax": it is mapped to [0, 1], as `MinMaxScaler` does.
+        - "maxabs": it is divided by its largest absolute value, as `MaxAbsScaler` does; zeros stay
+          zeros.
+
+        Sparse rows allow "none", "std" and "maxabs".
     unit_norm : bool, default=True
         Whether each row is then divided by its length.
 
     Attributes
     ----------
-    feature_map_ : the map, fitted on scaled rows
-    factor_, offset_ : ndarray of shape (n_features,), or None
-        a and b.
+    feature_map_ : map
+        The map, fitted on scaled rows.
+    scale_, offset_ : ndarray of shape (n_features,), or None
+        What a column is multiplied by, and what is then added to it. None if nothing is.
 
     Notes
     -----
-    `sklearn.pipeline.make_pipeline` does the same with any steps. This is a map like the others, so
-    that a model file and an ONNX model hold the scaling too.
+    `sklearn.pipeline.make_pipeline` does the same with any steps. A ScaledMap is a map like the
+    others, so that a model file and an ONNX model contain the scaling too.
 
     Examples
     --------
@@ -56,49 +68,64 @@ class ScaledMap(WrappedMap):
         self.unit_norm = unit_norm
 
     def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
-        self.factor_, self.offset_ = _factor_and_offset(self.columns, X)
+        self.scale_, self.offset_ = _scale_and_offset(self.columns, X)
         self._fit_inside(X, y)
 
     def _changed(self, X: Any) -> Any:
-        return _applied(X, self.factor_, self.offset_, self.unit_norm)
+        return _applied(X, self.scale_, self.offset_, self.unit_norm)
 
     def is_sound(self) -> bool:
-        sizes = [array.shape for array in (self.factor_, self.offset_) if array is not None]
+        sizes = [array.shape for array in (self.scale_, self.offset_) if array is not None]
         return super().is_sound() and all(size == (self.n_features_in_,) for size in sizes)
+
+    @property
+    def factor_(self) -> np.ndarray | None:
+        """Deprecated name of `scale_`."""
+        warn_renamed("ScaledMap.factor_", "scale_")
+        return self.scale_
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Attributes of a file of version 0.1.0 under their present names."""
+        if "factor_" in state:
+            state["scale_"] = state.pop("factor_")
+            state["columns"] = _RENAMED.get(state["columns"], state["columns"])
+        return state
 
 
 def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:
-    """Rows scaled by what they themselves teach, see `ScaledMap`."""
-    return _applied(X, *_factor_and_offset(columns, X), unit_norm)
+    """Scale rows by their own columns, as `ScaledMap` does."""
+    return _applied(X, *_scale_and_offset(columns, X), unit_norm)
 
 
-def _applied(X: Any, factor: np.ndarray | None, offset: np.ndarray | None, unit_norm: bool) -> Any:
-    """In float64, because columns may be large beside their deviations."""
-    if factor is not None:
-        X = X.multiply(factor).tocsr() if sparse.issparse(X) else X * factor
+def _applied(X: Any, scale: np.ndarray | None, offset: np.ndarray | None, unit_norm: bool) -> Any:
+    """Scaled rows, in float64 because a column may be large beside its standard deviation."""
+    if scale is not None:
+        X = X.multiply(scale).tocsr() if sparse.issparse(X) else X * scale
     if offset is not None:
         X = (X.toarray() if sparse.issparse(X) else X) + offset
     return normalize(X) if unit_norm else X
 
 
-def _factor_and_offset(columns: str, X: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """a and b of each column; a constant column is not divided by its deviation of 0."""
+def _scale_and_offset(columns: str, X: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Factor and summand of each column; scikit-learn divides a constant column by 1."""
+    columns = current_name("columns", columns, _RENAMED)
     check_choice("columns", columns, COLUMNS)
-    if sparse.issparse(X) and columns in ("centre", "standard", "range"):
+    if sparse.issparse(X) and columns in _MOVE_ZEROS:
         raise ValueError(
-            f"columns={columns!r} would fill the zeros of sparse rows; use 'deviation', 'maximum' "
-            f"or 'none'."
+            f"columns={columns!r} would fill the zeros of sparse rows; use 'std', 'maxabs' or "
+            f"'none'."
         )
     if columns == "none":
         return None, None
     X = X.astype(np.float64)
-    if columns == "range":
+    if columns == "minmax":
         scaler = MinMaxScaler().fit(X)
         return scaler.scale_, scaler.min_
-    if columns == "maximum":
+    if columns == "maxabs":
         return 1 / MaxAbsScaler().fit(X).scale_, None
-    scaler = StandardScaler(with_mean=columns != "deviation", with_std=columns != "centre").fit(X)
-    if columns == "centre":
+    scaler = StandardScaler(with_mean=columns != "std", with_std=columns != "center").fit(X)
+    if columns == "center":
         return None, -scaler.mean_
-    factor = 1 / scaler.scale_
-    return factor, None if columns == "deviation" else -scaler.mean_ * factor
+    scale = 1 / scaler.scale_
+    return scale, None if columns == "std" else -scaler.mean_ * scale

@@ -162,6 +162,8 @@ class Unpacker:
         kind = _known(tree["class"])
         value = kind.__new__(kind)
         state = {name: self.unpack(part) for name, part in tree["state"].items()}
+        if hasattr(kind, "_upgraded"):  # names of attributes may have changed since
+            state = kind._upgraded(state)
         if hasattr(kind, "__setstate__") and not issubclass(kind, BaseEstimator):
             value.__setstate__(state)
         else:

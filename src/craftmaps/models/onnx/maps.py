@@ -135,8 +135,8 @@ def _compositional(g: Graph, x: str, fitted: CompositionalMap) -> str:
 def _scaled(g: Graph, x: str, fitted: ScaledMap) -> str:
     """Scaled in float64, as the map does."""
     scaled = g.cast(x, TensorProto.DOUBLE)
-    if fitted.factor_ is not None:
-        scaled = g.add("Mul", scaled, fitted.factor_)
+    if fitted.scale_ is not None:
+        scaled = g.add("Mul", scaled, fitted.scale_)
     if fitted.offset_ is not None:
         scaled = g.add("Add", scaled, fitted.offset_)
     return _of_unit_rows(g, scaled, fitted)
