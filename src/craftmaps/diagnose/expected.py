@@ -160,7 +160,7 @@ def _maclaurin(fitted: RandomMaclaurin, moments: PairMoments, n_columns: int) ->
         variance /= 2  # a feature is a pair of columns
     series = counts * weights
     a0, a1 = kernel.maclaurin(1)
-    if fitted.h01:
+    if fitted.h01 in (True, "append"):
         series[:2] = a0, a1
     bias = np.polynomial.polynomial.polyval(moments.inner, series) - kernel.value(moments.inner)
     return variance + float(np.mean(bias**2))

@@ -10,6 +10,7 @@ from craftmaps.kernels import (
     DotProductKernel,
     Exponential,
     Gaussian,
+    Kernel,
     Laplacian,
     Matern,
     Polynomial,
@@ -88,3 +89,10 @@ def _series(g: Graph, t: str, coefficients: list[float]) -> str:
     for a in reversed(coefficients):
         value = g.add("Add", g.add("Mul", value, t), np.float64(a))
     return value
+
+
+def _onnx(self: Kernel, g: Any, x: str, landmarks: np.ndarray) -> str:
+    return gram(g, x, self, landmarks)
+
+
+Kernel.onnx = _onnx  # type: ignore[attr-defined]
