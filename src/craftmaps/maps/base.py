@@ -25,12 +25,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
       of output columns is not `n_components`;
     - `_fill(X, out)`, which writes the features of valid rows into a C-ordered buffer.
 
-    It may define `_onnx(g, x)`, for `export_onnx`, and `_check_stored()`, for `load`. The decorator
-    `@storable` allows the class in model files.
+    It may define `_onnx(g, x)`, for `export_onnx`. The decorator `@storable` allows the class in
+    model files; the fitted attributes are then annotated in the body of the class. If compiled
+    loops depend on what was drawn, `_check_stored()` checks it after loading.
     """
 
     n_components: int
     random_state: Any
+    _n_features_out: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the map for rows like those of X.

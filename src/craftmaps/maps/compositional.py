@@ -84,6 +84,13 @@ class CompositionalMap(FeatureMap):
     True
     """
 
+    kernel_: Composed
+    inner_maps_: list[Any]
+    n_per_degree_: np.ndarray
+    tail_: float
+    _constant: np.ndarray
+    _products: HadamardProducts
+
     def __init__(
         self,
         kernel: Composed | None = None,

@@ -8,8 +8,8 @@ from sklearn.frozen import FrozenEstimator
 
 from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_or_fitted_kernel
 from craftmaps.maps.base import FeatureMap, onnx_features
-from craftmaps.maps.parts.base import Part, check_facts
-from craftmaps.maps.parts.down import DRAW, Matrix
+from craftmaps.maps.parts.base import check_facts
+from craftmaps.maps.parts.down import DRAW, Down, Matrix
 from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import HadamardProducts
 from craftmaps.maps.planning.craft_plan import (
@@ -122,9 +122,17 @@ class CraftMap(FeatureMap):
     True
     """
 
+    kernel_: Any
+    n_up_: int
+    n_exact_: int
+    exact_degree_: int | None = None
+    n_per_degree_: np.ndarray | None = None
+    expected_error_: float
+    up_: Any = None
+    down_: Down | None
     _exact: ExactTerms
-    _products: HadamardProducts
-    down_: Part
+    _inside: float
+    _products: HadamardProducts | None
 
     def __init__(
         self,
@@ -225,7 +233,7 @@ class CraftMap(FeatureMap):
 
     def _parts(
         self, X: Any, plan: CraftPlan, down: str, up: Any, rng: np.random.Generator
-    ) -> tuple[HadamardProducts | None, Part | None]:
+    ) -> tuple[HadamardProducts | None, Down | None]:
         """The random products (up="maclaurin" only) and, unless they are folded, the projection."""
         n_exact, products = plan.exact.n_columns, None
         n_in, n_out = plan.n_up - n_exact, self.n_components - n_exact
@@ -263,6 +271,7 @@ class CraftMap(FeatureMap):
         if isinstance(self.kernel_, DotProductKernel):
             self.kernel_.check_rows(X)
         if self.down_ is None:
+            assert self._products is not None
             self._products.fill(X, out)
             if self._inside:
                 out[:, 0] += self._inside
@@ -274,23 +283,8 @@ class CraftMap(FeatureMap):
                 rows = X[start : start + step]
                 filled = U[: rows.shape[0]]
                 block = _up_projected(rows, self._products, self._inside, self.up_, filled)
-                self._down_project(block, out[start : start + step, self.n_exact_ :])
+                _down_projected(block, self.down_, out[start : start + step, self.n_exact_ :])
         self._exact.fill(X, out)
-
-    def _down_project(self, U: np.ndarray, out: np.ndarray) -> None:
-        if out.flags.c_contiguous:
-            self.down_.fill(U, out)
-        else:  # exact columns stand beside it
-            down = np.empty(out.shape, dtype=out.dtype)
-            self.down_.fill(U, down)
-            out[:] = down
-
-    @classmethod
-    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Attributes of a file of version 0.1.0, which left out those that did not apply."""
-        if "_n_features_out" in state:
-            state = {"up_": None, "n_per_degree_": None, **state}
-        return state
 
     def _check_stored(self) -> None:
         super()._check_stored()
@@ -322,15 +316,14 @@ class CraftMap(FeatureMap):
 
     def _onnx_random(self, g: Any, x: str, n_up: int, n_out: int) -> str:
         """The columns beside the exact ones."""
-        fused = self.down_ is None
         if self._products is None:
             u = onnx_features(g, x, self.up_)
         else:
-            first, width = (self.n_exact_, n_out) if fused else (0, n_up)
+            first, width = (self.n_exact_, n_out) if self.down_ is None else (0, n_up)
             u = self._products.onnx(g, x, self.n_features_in_, width, first)
             if self._inside:
                 u = g.add("Add", u, g.floats(self._inside * np.eye(1, width)))
-        return u if fused else str(self.down_.onnx(g, u, n_up, n_out))
+        return u if self.down_ is None else self.down_.onnx(g, u, n_up, n_out)
 
     def _check_parameters(self) -> None:
         check_choice("down", self.down, _DOWN)
@@ -373,3 +366,13 @@ def _up_projected(
     if isinstance(up, FeatureMap):
         return up.transform_into(X, U)
     return np.require(up.transform(X), U.dtype, ["C", "W"])
+
+
+def _down_projected(U: np.ndarray, down: Down, out: np.ndarray) -> None:
+    """Project U down into `out`, which need not be contiguous beside exact columns."""
+    if out.flags.c_contiguous:
+        down.fill(U, out)
+    else:
+        contiguous = np.empty(out.shape, dtype=out.dtype)
+        down.fill(U, contiguous)
+        out[:] = contiguous

@@ -7,6 +7,7 @@ import numpy as np
 from craftmaps.kernels import ShiftInvariantKernel, shift_invariant_kernel
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
 from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.parts.frequencies import Frequencies
 from craftmaps.maps.parts.sampling import DRAW
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
@@ -82,6 +83,10 @@ class FourierFeatures(FeatureMap):
     >>> bool(np.abs(Z @ Z.T - kernel(X)).max() < 0.05)
     True
     """
+
+    kernel_: ShiftInvariantKernel
+    _frequencies: Frequencies
+    _phase: float
 
     def __init__(
         self,

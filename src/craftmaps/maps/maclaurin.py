@@ -112,6 +112,13 @@ class RandomMaclaurin(FeatureMap):
     True
     """
 
+    kernel_: DotProductKernel
+    counts_: np.ndarray
+    weights_: np.ndarray
+    degrees_: np.ndarray
+    n_per_degree_: np.ndarray
+    max_degree_: int
+    tail_: float
     _exact: ExactTerms
     _products: HadamardProducts | MatrixProducts
 

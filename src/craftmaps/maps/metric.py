@@ -87,6 +87,7 @@ class MetricMap(WrappedMap):
     True
     """
 
+    power_: float
     metric_root_: np.ndarray | None
 
     def __init__(

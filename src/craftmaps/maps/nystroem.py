@@ -105,8 +105,9 @@ class Nystroem(FeatureMap):
 
     kernel_: Kernel | str
     landmarks_: Any
-    _whitening: Whitening | None
-    _gram: np.ndarray
+    rank_: int
+    _whitening: Whitening | None = None
+    _gram: np.ndarray | None = None  # if the features are not whitened
 
     def __init__(
         self,
@@ -134,8 +135,8 @@ class Nystroem(FeatureMap):
         Only with `whiten=False`: the weights of whitened columns have the plain ridge penalty.
         """
         check_is_fitted(self, "_n_features_out")
-        gram: np.ndarray = self._gram.copy()
-        return gram
+        assert self._gram is not None
+        return self._gram.copy()
 
     def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
         kernel: Kernel | str
@@ -177,11 +178,10 @@ class Nystroem(FeatureMap):
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Attributes of a file of version 0.1.0, which had no `Whitening`."""
-        if "_n_features_out" in state and state.get("_gram") is None and "_values" in state:
+        triangular = state.pop("_triangular", False)
+        if "_values" in state:
             values, matrix = state.pop("_values"), state.pop("_whitening")
-            state["_whitening"] = Whitening(values, matrix, state.pop("_triangular", False))
-        if "_n_features_out" in state:
-            state = {"_gram": None, "_whitening": None, **state}
+            state["_whitening"] = Whitening(values, matrix, triangular)
         return state
 
     def _check_stored(self) -> None:
@@ -203,7 +203,8 @@ class Nystroem(FeatureMap):
         else:
             rows: Any = self.landmarks_
             rows = (rows.toarray() if sparse.issparse(rows) else rows).astype(np.float64)
-            columns = self.kernel_.onnx(g, g.double(x), rows)
+            kernel: Any = self.kernel_
+            columns = kernel.onnx(g, g.double(x), rows)
         if self._whitening is not None:
             n = self._n_features_out
             columns = self._whitening.onnx(g, columns, n, n)

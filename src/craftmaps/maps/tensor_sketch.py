@@ -62,6 +62,10 @@ class TensorSketch(FeatureMap):
     True
     """
 
+    kernel_: Polynomial
+    buckets_: np.ndarray
+    signs_: np.ndarray
+
     def __init__(
         self,
         kernel: Polynomial | str = "poly",

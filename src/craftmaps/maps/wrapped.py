@@ -20,9 +20,10 @@ class WrappedMap(FeatureMap):
     """
 
     feature_map: Any
+    feature_map_: FeatureMap
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
+    def n_components(self) -> int:
         """Number of output columns of the map inside."""
         n_components: int = self.feature_map.n_components
         return n_components
@@ -114,7 +115,8 @@ class WrappedMap(FeatureMap):
     @available_if(lambda self: hasattr(self.feature_map_, "penalty"))
     def penalty(self) -> np.ndarray:
         """Ridge penalty of the weights of the map inside, if it has one."""
-        return np.asarray(self.feature_map_.penalty())
+        penalty: Any = self.feature_map_.penalty
+        return np.asarray(penalty())
 
 
 def onnx_unit_rows(g: Any, x: str) -> str:

@@ -190,6 +190,8 @@ class Matrix:
         return str(g.add("Mul", g.add("MatMul", x, g.floats(self.matrix)), float(self.scale)))
 
 
+Down = Fold | SubsampledHadamard | SparseSigns | Matrix
+
 DRAW: dict[str, Any] = {
     "fold": Fold.draw,
     "srht": SubsampledHadamard.draw,
