@@ -13,6 +13,7 @@ from craftmaps.maps import (
     RandomMaclaurin,
     TensorSketch,
 )
+from reproduction.pooled_products import PooledMaclaurin
 
 GAUSSIAN = ("FastFood", "RKS", "RFF", "QRFF", "NystroR", "NystroKmeans")  # not of the polynomial
 CRAFT_DISCRIMINANT = "CRAFT discriminant"  # CRAFT v2, with another decoding in the learner
@@ -57,7 +58,7 @@ def feature_map(
         if method == "RFM":
             h01 = size > n_columns + 1
             return RandomMaclaurin(kernel, projection="rademacher", h01=h01, **printed, **same)
-        up = RandomMaclaurin(kernel, projection="pooled", h01=n_up > n_columns + 1, **printed)
+        up = PooledMaclaurin(kernel, h01=n_up > n_columns + 1, **printed)
         return CraftMap(kernel, n_up=n_up, up=up, down="srht", **same)
     if method == "CM TS":
         return CraftMap(kernel, n_up=n_up, up="tensor-sketch", down="srht", **same)

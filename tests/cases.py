@@ -56,7 +56,6 @@ CASES = [
     maclaurin("exp", any_rows=False, kernel=Exponential(gamma=0.5)),
     maclaurin("rademacher", same_bits=False, projection="rademacher"),
     maclaurin("gaussian", same_bits=False, projection="gaussian"),
-    maclaurin("pooled", projection="pooled"),
     Case("tensor-sketch", TensorSketch(Polynomial(degree=3), 150, random_state=0)),
     Case("tensor-sketch-odd", TensorSketch(Polynomial(degree=4, coef0=0.0), 101, random_state=0)),
     Case("craft", CraftMap(Polynomial(degree=3), 150, random_state=0)),

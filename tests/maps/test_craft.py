@@ -22,7 +22,6 @@ from craftmaps.maps import craft
 from craftmaps.maps.parts.down import DRAW
 from craftmaps.maps.planning import craft_plan
 from oracles import hadamard_features, monomials
-from reproduction.pooled_products import PooledProducts
 from unbiased import Biased, check_unbiased, kernel_estimates
 
 PAIRS = [(0, 0), (0, 1), (1, 2)]
@@ -151,23 +150,6 @@ def test_a_wrong_scale_of_one_degree_is_caught():
             [Polynomial(2)(X)[pair] for pair in PAIRS],
             smallest=0.1,
         )
-
-
-def test_pooled_rows_are_biased_by_what_the_formula_says():
-    """CRAFT s.3.5 as printed, at small d: c - (m - c)/(T d - 1) instead of c."""
-    x, y = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.6, 0.8, 0.0, 0.0])
-    counts, weights = np.array([0, 0, 4]), np.array([0, 0, 1 / 4])
-    rng = np.random.default_rng(0)
-    estimates, Z = [], np.empty((2, 4))
-    for _ in range(12_000):
-        PooledProducts.draw(counts, weights, 0, 4, rng).fill(np.array([x, y]), Z)
-        estimates.append([Z[0] @ Z[1]])
-    c, q = (x @ y) ** 2, np.sum(x**2 * y**2)
-    m = (x @ x) * (y @ y) + 2 * c - 2 * q
-    pooled = 2 * 4  # entries that the features need, a multiple of d
-    check_unbiased(estimates, [c - (m - c) / (pooled - 1)], smallest=0.12)
-    with pytest.raises(Biased):
-        check_unbiased(estimates, [c], smallest=0.12)
 
 
 @pytest.mark.parametrize("down", ["fold", "srht", "gaussian", "rademacher", "sparse"])

@@ -15,7 +15,6 @@ from craftmaps import (
     VovkInfinite,
     VovkReal,
 )
-from unbiased import Biased, check_unbiased, kernel_estimates
 
 X = np.random.default_rng(0).normal(0.3, 0.5, size=(6, 5))
 X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -253,23 +252,6 @@ def test_a_map_fitted_on_zeros_serves_other_rows():
         feature_map = RandomMaclaurin("poly", 400, degrees=degrees, random_state=0)
         feature_map.fit(np.zeros((3, 5)))
         assert (feature_map.n_per_degree_ > 0).all()
-
-
-def test_pooled_rows_are_as_biased_as_their_docstring_says():
-    """Degree 2: c - (m - c)/(T d - 1) instead of c, for T copies of d pooled entries."""
-    kernel, x, y, size, D = Polynomial(degree=2, coef0=0.0), X[0], X[1], 8, 4
-
-    def make(seed):
-        return RandomMaclaurin(kernel, D, projection="pooled", random_state=seed)
-
-    estimates = kernel_estimates(make, np.array([x, y]), [(0, 0), (1, 1)], range(2000))
-    pairs = [oracles.pair_moments(v, v) for v in (x, y)]
-    expected = [c - (N + c - 2 * q) / (size - 1) for c, N, q in pairs]
-    check_unbiased(estimates, expected, smallest=0.25)
-    with pytest.raises(Biased):
-        check_unbiased(estimates, [c for c, _, _ in pairs], smallest=0.25)
-    with pytest.raises(ValueError, match="complex_to_real=False"):
-        RandomMaclaurin(projection="pooled", complex_to_real=True).fit(X)
 
 
 FROZEN = {

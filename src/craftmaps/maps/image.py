@@ -37,7 +37,6 @@ class ImageMap(WrappedMap):
     See Also
     --------
     MetricMap : put inside, learns from targets which of the gradients matter.
-    reproduction.datasets.gradients : the rows that the map inside is given.
 
     References
     ----------

@@ -14,10 +14,9 @@ from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_integer, is_number
-from reproduction.pooled_products import PooledProducts
 
 _LAWS = ("optimized", "geometric", "proportional")
-_PROJECTIONS = ("hadamard", "rademacher", "gaussian", "pooled")
+_PROJECTIONS = ("hadamard", "rademacher", "gaussian")
 
 
 @storable
@@ -43,10 +42,9 @@ class RandomMaclaurin(FeatureMap):
     h01 : bool, default=False
         Output the terms of degree 0 and 1 exactly, as a constant column and the columns of X
         (H0/1 of Kar and Karnick, section 6.1); random features then begin at degree 2.
-    projection : {"hadamard", "rademacher", "gaussian", "pooled"}, default="hadamard"
+    projection : {"hadamard", "rademacher", "gaussian"}, default="hadamard"
         How w_j are drawn: structured, with fast transforms and no matrix in memory; independent
-        signs; independent normal numbers; or pooled and permuted Hadamard rows as printed by Hamid
-        et al., section 3.5, which is slightly biased and kept for comparison.
+        signs; or independent normal numbers.
     complex_to_real : bool, default=False
         Draw complex w_j and output real and imaginary parts (Wacker, Ohana and Filippone 2023).
         Lowers the error for data without negative entries and kernels of high degree.
@@ -154,14 +152,15 @@ class RandomMaclaurin(FeatureMap):
         drawn = np.concatenate(degrees).astype(int)
         self.degrees_ = np.pad(drawn, (0, self.n_components - len(drawn)))
         self.n_per_degree_ = np.bincount(self.degrees_, minlength=len(counts))
-        args = (counts, weights, self._exact.n_columns, X.shape[1], self.complex_to_real, rng)
-        self._products: HadamardProducts | PooledProducts | MatrixProducts
+        self._products = self._draw_products(counts, self._exact.n_columns, X.shape[1], rng)
+
+    def _draw_products(
+        self, counts: np.ndarray, first_column: int, n_columns_in: int, rng: np.random.Generator
+    ) -> HadamardProducts | MatrixProducts:
+        args = (counts, self.weights_, first_column, n_columns_in, self.complex_to_real, rng)
         if self.projection == "hadamard":
-            self._products = HadamardProducts.draw(*args)
-        elif self.projection == "pooled":
-            self._products = PooledProducts.draw(*args[:4], rng)
-        else:
-            self._products = MatrixProducts.draw(*args, gaussian=self.projection == "gaussian")
+            return HadamardProducts.draw(*args)
+        return MatrixProducts.draw(*args, gaussian=self.projection == "gaussian")
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         self.kernel_.check_rows(X)
@@ -221,8 +220,6 @@ class RandomMaclaurin(FeatureMap):
     def _check_parameters(self) -> None:
         check_choice("degrees", self.degrees, _LAWS)
         check_choice("projection", self.projection, _PROJECTIONS)
-        if self.projection == "pooled" and self.complex_to_real:
-            raise ValueError("projection='pooled' is real; set complex_to_real=False.")
         if not is_number(self.p) or not self.p > 1:
             raise ValueError(f"p must be a number above 1, got {self.p!r}.")
         if self.max_degree is not None and not (

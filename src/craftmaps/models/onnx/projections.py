@@ -10,11 +10,10 @@ from craftmaps.maps.parts.frequencies import Frequencies, MatrixFrequencies, Str
 from craftmaps.maps.parts.hadamard_products import HadamardProducts
 from craftmaps.maps.parts.matrix_products import MatrixProducts
 from craftmaps.models.onnx.graph import Graph
-from reproduction.pooled_products import PooledProducts
 
 _RUN = 8  # features of short rows excepted, factors are runs of this many entries of a rotation
 
-Products = HadamardProducts | PooledProducts | MatrixProducts
+Products = HadamardProducts | MatrixProducts
 
 
 def products(g: Graph, x: str, drawn: Products, n_in: int, first: int, n_out: int) -> str:
@@ -39,7 +38,7 @@ def products(g: Graph, x: str, drawn: Products, n_in: int, first: int, n_out: in
 
 
 def _of_rotations(
-    g: Graph, x: str, drawn: HadamardProducts | PooledProducts, n_in: int
+    g: Graph, x: str, drawn: HadamardProducts, n_in: int
 ) -> tuple[list[str], list[np.ndarray], list[np.ndarray]]:
     parts = drawn.plain()
     if not parts:
