@@ -6,8 +6,8 @@ import numpy as np
 
 from benchmarks.harness import DATA, alternating, table
 from craftmaps import CraftMap, ImageMap, OnePassClassifier, Polynomial
+from craftmaps.maps.parts.images import gradients
 from craftmaps.threads import at_most_threads
-from reproduction.datasets import gradients
 from reproduction.rows import unit_rows
 
 SETS = {"mnist": 7, "usps": 5, "coil100": 5}  # and the degree that CRAFT Table 1 has

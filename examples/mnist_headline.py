@@ -30,9 +30,11 @@ did not differ. Size and number of rows are what time allows.
 
 import argparse
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +42,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
 from craftmaps import Gaussian, Nystroem, OnePassClassifier
-from reproduction.datasets import Dataset, deskew, gradients, jittered, load, split
+from craftmaps.maps.parts.images import gradients
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # data sets and jitter are outside the package
+
+from reproduction.datasets import Dataset, load, split
+from reproduction.images import deskew, jittered
 
 HELD_OUT = 10_000
 

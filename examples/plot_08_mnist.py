@@ -74,5 +74,5 @@ for axes, row in zip(panels, worst, strict=False):
 plt.show()
 
 # %%
-# The full data and larger sizes are in ``craftmaps reproduce craft-table-1 --full``, beside the
+# The full data and larger sizes are in ``python -m reproduction craft-table-1 --full``, beside the
 # numbers of the paper.

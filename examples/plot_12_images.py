@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
 from craftmaps import CraftMap, ImageMap, Nystroem, OnePassClassifier, Polynomial
-from reproduction.datasets import gradients
+from craftmaps.maps.parts.images import gradients
 
 X, y = load_digits(return_X_y=True)
 train, test = slice(0, 1000), slice(1000, None)
@@ -67,4 +67,4 @@ plt.show()
 # %%
 # It is a map like the others: ``model.save`` and ``export_onnx`` keep the gradients, so that what
 # predicts is given pixels. On MNIST, USPS and COIL-100 it is CRAFT images of
-# ``craftmaps reproduce craft-table-1``.
+# ``python -m reproduction craft-table-1``.

@@ -14,10 +14,9 @@ from scipy import sparse
 from sklearn.datasets import fetch_openml, load_digits
 from sklearn.preprocessing import OneHotEncoder
 
-from craftmaps.maps.parts.images import deskew, gradients, jittered
 from reproduction.data_sources import SOURCES, Source
 
-__all__ = ["NAMES", "Dataset", "Missing", "deskew", "gradients", "jittered", "load", "split"]
+__all__ = ["NAMES", "Dataset", "Missing", "load", "split"]
 
 
 class Missing(LookupError):

@@ -1,10 +1,10 @@
-"""The structured up-projection as CRAFT s.3.5 prints it, kept to reproduce the paper.
+"""Random Maclaurin features with the structured projection that CRAFT s.3.5 publishes.
 
 All entries of H M_t x, t = 1 .. T, are concatenated and permuted, and each feature of degree N
-takes the next N of them. Two factors of a feature may then come from the same signs M_t, and their
-product is biased: with c = <x,y>^2 and m = |x|^2 |y|^2 + 2c - 2 sum_i x_i^2 y_i^2, a feature of
-degree 2 has mean c - (m - c)/(T d - 1), which matters where T d is small. `HadamardProducts` is
-unbiased, has less variance and needs fewer transforms.
+multiplies the next N of them. Two factors of a feature may then come from the same signs M_t, which
+biases their product: with c = <x,y>^2 and m = |x|^2 |y|^2 + 2c - 2 sum_i x_i^2 y_i^2, a feature of
+degree 2 has mean c - (m - c)/(T d - 1). The bias matters where T d is small. The library's own
+projection is unbiased, has less variance and needs fewer transforms; this one reproduces the paper.
 """
 
 from dataclasses import dataclass
@@ -12,20 +12,36 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.loops import hadamard
-from craftmaps.maps.parts.hadamard_products import (
-    PlainProducts,
-    climbs,
-    padded_length,
-    sources_of,
-    within,
-)
+from craftmaps.loops.compiled import compiled
+from craftmaps.loops.hadamard import _rotate, _signed_row
+from craftmaps.maps import RandomMaclaurin
+from craftmaps.maps.parts.hadamard_products import padded_length
 from craftmaps.threads import dense_block, for_each_block
+
+
+class PooledMaclaurin(RandomMaclaurin):
+    """Random Maclaurin features whose projections are pooled and permuted Hadamard rows.
+
+    Parameters are those of `RandomMaclaurin`, except that `projection` has no effect and
+    `complex_to_real` must be False.
+    """
+
+    def _draw_products(
+        self,
+        counts: np.ndarray,
+        weights: np.ndarray,
+        first_column: int,
+        n_columns_in: int,
+        rng: np.random.Generator,
+    ) -> Any:
+        if self.complex_to_real:
+            raise ValueError("pooled projections are real; set complex_to_real=False.")
+        return PooledProducts.draw(counts, weights, first_column, n_columns_in, rng)
 
 
 @dataclass(frozen=True)
 class PooledProducts:
-    """Signs of the T copies (as `gather`), and which pooled entries each feature multiplies."""
+    """The signs of the T copies (in `gather`), and the entries that each feature multiplies."""
 
     gather: np.ndarray
     factor: np.ndarray
@@ -67,33 +83,33 @@ class PooledProducts:
         def task(start: int, stop: int) -> None:
             rows = dense_block(X, start, stop, out.dtype)
             target = out[start:stop]
-            hadamard.pooled_rows(
-                rows, self.gather, self.factor, self.first, self.column, scale, target
-            )
+            pooled_rows(rows, self.gather, self.factor, self.first, self.column, scale, target)
 
         for_each_block(task, X.shape[0], out.dtype.itemsize * X.shape[1])
 
-    def stays_within(self, n_columns_in: int, n_columns_out: int) -> bool:
-        """Whether no index leaves rows of so many columns, or an array."""
-        return bool(
-            self.gather.shape[1] == padded_length(self.gather.shape[1])
-            and len(self.first) == len(self.scale) + 1 == len(self.column) + 1
-            and within(self.gather, 0, 2 * n_columns_in)
-            and within(self.factor, 0, self.gather.size - 1)
-            and climbs(self.first, len(self.factor))
-            and within(self.column, 0, n_columns_out - 1)
-        )
 
-    def sources(self, n_columns_in: int) -> tuple[np.ndarray, np.ndarray]:
-        """Columns and signs of the rotations; see `HadamardProducts.sources`."""
-        return sources_of(self.gather, n_columns_in)
-
-    def plain(self) -> list[PlainProducts]:
-        """The features by degree; see `PlainProducts`."""
-        degrees = np.diff(self.first)
-        found = []
-        for n in np.unique(degrees):
-            chosen = np.flatnonzero(degrees == n)
-            factors = self.factor[self.first[chosen] + np.arange(n)[:, None]]
-            found.append(PlainProducts(factors, self.scale[chosen], self.column[chosen]))
-        return found
+@compiled
+def pooled_rows(
+    X: np.ndarray,
+    gather: np.ndarray,
+    factor: np.ndarray,
+    first: np.ndarray,
+    column: np.ndarray,
+    scale: np.ndarray,
+    Z: np.ndarray,
+) -> None:
+    """Z[i, column[f]] = scale[f] * prod of the pooled rotations at factor[first[f]:first[f+1]]."""
+    size, indices = gather.shape[1], gather.reshape(gather.size)
+    pool = np.empty(gather.shape[0] * size, X.dtype)
+    x = np.empty(2 * X.shape[1] + 1, X.dtype)
+    for i in range(X.shape[0]):
+        _signed_row(x, X, i)
+        for t in range(gather.shape[0]):
+            _rotate(pool, t * size, x, indices, t, size, 0)
+        z = Z[i]
+        z[:] = 0
+        for f in range(scale.shape[0]):
+            product = scale[f]
+            for k in range(first[f], first[f + 1]):
+                product *= pool[factor[k]]
+            z[column[f]] = product

@@ -7,7 +7,8 @@ from sklearn.preprocessing import normalize
 
 from craftmaps.learn import OnePassClassifier
 from reproduction import methods
-from reproduction.datasets import Dataset, jittered, load
+from reproduction.datasets import Dataset, load
+from reproduction.images import jittered
 from reproduction.spec import Run
 
 
@@ -51,7 +52,7 @@ def stream_errors(
     codes, n_bits, alpha
         As in OnePassClassifier.
     **jitter
-        shift, angle, scale, shear and elastic of `reproduction.datasets.jittered`.
+        shift, angle, scale, shear and elastic of `reproduction.images.jittered`.
     """
     if dataset.X_test is None or dataset.y_test is None:
         raise ValueError(f"{dataset.name} has no test rows; divide it with datasets.split.")

@@ -10,12 +10,18 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from craftmaps import (
+    Composed,
+    CompositionalMap,
     CraftMap,
     Exponential,
     FourierFeatures,
     Gaussian,
+    ImageMap,
+    MetricMap,
+    Nystroem,
     Polynomial,
     RandomMaclaurin,
+    ScaledMap,
     TensorSketch,
 )
 
@@ -46,17 +52,17 @@ def fourier(name, same_bits=True):
     return Case(f"fourier-{name}", feature_map, same_bits)
 
 
+INNER = CraftMap(Polynomial(degree=3), 150, random_state=0)
 CASES = [
     maclaurin("default"),
     maclaurin("complex", any_rows=False, complex_to_real=True, n_components=151),
-    maclaurin("h01", any_rows=False, h01=True),
-    maclaurin("geometric", degrees="geometric", p=3.0),
-    maclaurin("proportional", degrees="proportional"),
+    maclaurin("h01", any_rows=False, h01="append"),
+    maclaurin("geometric", allocation="geometric", p=3.0),
+    maclaurin("proportional", allocation="proportional"),
     maclaurin("high", any_rows=False, kernel=Polynomial(degree=20, gamma=0.1), n_components=200),
     maclaurin("exp", any_rows=False, kernel=Exponential(gamma=0.5)),
     maclaurin("rademacher", same_bits=False, projection="rademacher"),
     maclaurin("gaussian", same_bits=False, projection="gaussian"),
-    maclaurin("pooled", projection="pooled"),
     Case("tensor-sketch", TensorSketch(Polynomial(degree=3), 150, random_state=0)),
     Case("tensor-sketch-odd", TensorSketch(Polynomial(degree=4, coef0=0.0), 101, random_state=0)),
     Case("craft", CraftMap(Polynomial(degree=3), 150, random_state=0)),
@@ -66,6 +72,15 @@ CASES = [
     fourier("qmc", same_bits=False),
     fourier("structured"),
     fourier("fastfood"),
+    Case("nystroem", Nystroem(Gaussian(gamma=0.5), 30, random_state=0), same_bits=False),
+    Case(
+        "compositional",
+        CompositionalMap(Composed(Polynomial(2), Gaussian(gamma=0.5)), 150, random_state=0),
+        same_bits=False,
+    ),
+    Case("scaled", ScaledMap(INNER, columns="std")),
+    Case("metric", MetricMap(INNER, power=0.25), same_bits=False),
+    Case("image", ImageMap(INNER, cells=1, shape=(1, -1))),
 ]
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

@@ -82,7 +82,7 @@ def test_other_laws_are_unbiased(degrees):
     kernel, inner_map = CASES[1]
     check(
         lambda seed: CompositionalMap(
-            kernel, 1024, inner_map=inner_map, degrees=degrees, random_state=seed
+            kernel, 1024, inner_map=inner_map, allocation=degrees, random_state=seed
         ),
         kernel,
         smallest=0.1,
@@ -203,7 +203,7 @@ def test_frozen_outputs():
         ({"kernel": Composed(VovkInfinite(), "rbf")}, "VovkInfinite needs"),
         ({"inner_map": 3}, "inner_map must be a transformer"),
         ({"inner_map": Nystroem}, "inner_map must be a transformer"),
-        ({"degrees": "all"}, "degrees must be one of"),
+        ({"allocation": "all"}, "allocation must be one of"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -22,7 +22,6 @@ from craftmaps.maps import craft
 from craftmaps.maps.parts.down import DRAW
 from craftmaps.maps.planning import craft_plan
 from oracles import hadamard_features, monomials
-from reproduction.pooled_products import PooledProducts
 from unbiased import Biased, check_unbiased, kernel_estimates
 
 PAIRS = [(0, 0), (0, 1), (1, 2)]
@@ -73,7 +72,7 @@ def test_high_degrees_are_multiplied_in_several_steps(degree):
 UPS = {
     "maclaurin": "maclaurin",
     "tensor-sketch": "tensor-sketch",
-    "own": RandomMaclaurin(Polynomial(2), degrees="proportional"),
+    "own": RandomMaclaurin(Polynomial(2), allocation="proportional"),
 }
 
 
@@ -151,23 +150,6 @@ def test_a_wrong_scale_of_one_degree_is_caught():
             [Polynomial(2)(X)[pair] for pair in PAIRS],
             smallest=0.1,
         )
-
-
-def test_pooled_rows_are_biased_by_what_the_formula_says():
-    """CRAFT s.3.5 as printed, at small d: c - (m - c)/(T d - 1) instead of c."""
-    x, y = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.6, 0.8, 0.0, 0.0])
-    counts, weights = np.array([0, 0, 4]), np.array([0, 0, 1 / 4])
-    rng = np.random.default_rng(0)
-    estimates, Z = [], np.empty((2, 4))
-    for _ in range(12_000):
-        PooledProducts.draw(counts, weights, 0, 4, rng).fill(np.array([x, y]), Z)
-        estimates.append([Z[0] @ Z[1]])
-    c, q = (x @ y) ** 2, np.sum(x**2 * y**2)
-    m = (x @ x) * (y @ y) + 2 * c - 2 * q
-    pooled = 2 * 4  # entries that the features need, a multiple of d
-    check_unbiased(estimates, [c - (m - c) / (pooled - 1)], smallest=0.12)
-    with pytest.raises(Biased):
-        check_unbiased(estimates, [c], smallest=0.12)
 
 
 @pytest.mark.parametrize("down", ["fold", "srht", "gaussian", "rademacher", "sparse"])
@@ -287,11 +269,11 @@ def test_auto_learns_a_subspace_where_it_is_likely_to_pay(monkeypatch, up):
 
     assert is_drawn(X[:239])
     with monkeypatch.context() as patched:
-        patched.setattr(craft, "_FEW", 59)
+        patched.setattr(craft, "_MAX_PRINCIPAL_COMPONENTS", 59)
         assert is_drawn(X)
-    monkeypatch.setattr(craft, "_ERRS", 1.01 * drawn.fit(X).expected_error_)
+    monkeypatch.setattr(craft, "_ACCEPTABLE_ERROR", 1.01 * drawn.fit(X).expected_error_)
     assert is_drawn(X)
-    monkeypatch.setattr(craft, "_ERRS", 0.99 * drawn.expected_error_)
+    monkeypatch.setattr(craft, "_ACCEPTABLE_ERROR", 0.99 * drawn.expected_error_)
     np.testing.assert_array_equal(auto.fit(X).transform(X), learned.transform(X))
 
 
@@ -310,9 +292,9 @@ def test_a_learned_subspace_does_not_go_up_as_far(monkeypatch, up):
     X = rows(400, 16)
     drawn, learned = (CraftMap(Polynomial(9), 20, up=up, down=d) for d in ("fold", "principal"))
     assert drawn.fit(X).n_up_ == learned.fit(X).n_up_ > 16 * 20
-    monkeypatch.setattr(craft_plan, "_LEARNED", 16 * 20)
+    monkeypatch.setattr(craft_plan, "_MAX_LEARNED_UP", 16 * 20)
     assert learned.fit(X).n_up_ == 16 * 20
-    monkeypatch.setattr(craft_plan, "_LEARNED", 20)
+    monkeypatch.setattr(craft_plan, "_MAX_LEARNED_UP", 20)
     assert learned.fit(X).n_up_ == 8 * 20
 
 

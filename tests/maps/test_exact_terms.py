@@ -188,10 +188,12 @@ def test_files_keep_monomials_and_are_not_trusted_with_them(tmp_path):
     ):
         wrong = CraftMap(Polynomial(4), 150, random_state=0).fit(X)
         wrong._exact = dataclasses.replace(wrong._exact, **change)
-        assert not wrong.is_sound()
-        other = RandomMaclaurin(Polynomial(4), 150, h01=True, random_state=0).fit(X)
+        with pytest.raises(ValueError, match="arrays of ExactTerms do not fit|arrays of CraftMap"):
+            wrong._check_stored()
+        other = RandomMaclaurin(Polynomial(4), 150, h01="append", random_state=0).fit(X)
         other._exact = wrong._exact
-        assert not other.is_sound()
+        with pytest.raises(ValueError, match="arrays of ExactTerms do not fit together"):
+            other._check_stored()
 
 
 def test_a_learner_refuses_a_map_of_other_columns():

@@ -320,10 +320,6 @@ FORGED = {
         RandomMaclaurin(Polynomial(3), 20, complex_to_real=True, random_state=0),
         "_products.offset",
     ),
-    "pooled": (
-        RandomMaclaurin(Polynomial(3), 20, projection="pooled", random_state=0),
-        "_products.factor",
-    ),
     "buckets": (TensorSketch(n_components=16, random_state=0), "buckets_"),
     "sparse": (
         CraftMap(Polynomial(3), 20, n_up=50, down="sparse", random_state=0),

@@ -5,7 +5,8 @@ import pytest
 from sklearn.preprocessing import normalize
 
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
-from reproduction.datasets import jittered, load, split
+from reproduction.datasets import load, split
+from reproduction.images import jittered
 from reproduction.stream import stream_errors
 
 DIGITS = split(load("digits"), 1000, seed=0)

@@ -65,8 +65,7 @@ def expected_error(
         return float(fitted.expected_error_)
     if isinstance(fitted, FourierFeatures):
         return _fourier(fitted, X, rng)
-    pooled = isinstance(fitted, RandomMaclaurin) and fitted.projection == "pooled"
-    if isinstance(fitted, TensorSketch | RandomMaclaurin) and not pooled:
+    if isinstance(fitted, TensorSketch | RandomMaclaurin):
         moments = PairMoments.of_sample(X, rng)
         if isinstance(fitted, TensorSketch):
             assert isinstance(fitted.kernel_, Polynomial)

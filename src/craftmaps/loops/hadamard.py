@@ -569,33 +569,6 @@ def complex_product_rows(
                     z[j + n + l] = im[l]
 
 
-@compiled
-def pooled_rows(
-    X: np.ndarray,
-    gather: np.ndarray,
-    factor: np.ndarray,
-    first: np.ndarray,
-    column: np.ndarray,
-    scale: np.ndarray,
-    Z: np.ndarray,
-) -> None:
-    """Z[i, column[f]] = scale[f] * prod of the pooled rotations at factor[first[f]:first[f+1]]."""
-    size, indices = gather.shape[1], gather.reshape(gather.size)
-    pool = np.empty(gather.shape[0] * size, X.dtype)
-    x = np.empty(2 * X.shape[1] + 1, X.dtype)
-    for i in range(X.shape[0]):
-        _signed_row(x, X, i)
-        for t in range(gather.shape[0]):
-            _rotate(pool, t * size, x, indices, t, size, 0)
-        z = Z[i]
-        z[:] = 0
-        for f in range(scale.shape[0]):
-            product = scale[f]
-            for k in range(first[f], first[f + 1]):
-                product *= pool[factor[k]]
-            z[column[f]] = product
-
-
 # ---------------------------------------------------------------------------
 # Frequencies that are products of diagonals and Hadamard matrices.
 # ---------------------------------------------------------------------------

@@ -30,7 +30,8 @@ class ImageMap(WrappedMap):
     directions : int, default=8
         Number of directions, at least 5.
     shape : (height, width) or None, default=None
-        Shape of the images, whose pixels stand in a row line by line. None means square images.
+        Shape of the images, whose pixels stand in a row line by line. One side may be -1 and is
+        then inferred from the number of columns. None means square images.
 
     Attributes
     ----------
