@@ -7,10 +7,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from craftmaps.kernels import Kernel
 from craftmaps.storage import model_file
 from craftmaps.validation import generator, is_integer
 
 _FLOATS = (np.float64, np.float32)
+MOST_COLUMNS_OF_A_FILE = 1 << 24  # a small file must not ask for all memory
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -106,7 +108,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _check_stored(self) -> None:
         """Raise ValueError unless what came from a file fits together."""
-        if self._n_features_out < 1 or not self.is_sound():
+        kernel = vars(self).get("kernel_")
+        if isinstance(kernel, Kernel):
+            kernel.check_resolved()
+        if not 1 <= self._n_features_out <= MOST_COLUMNS_OF_A_FILE or not self.is_sound():
             raise ValueError(f"the arrays of {type(self).__name__} do not fit together")
 
     def is_sound(self) -> bool:
