@@ -18,7 +18,6 @@ from sklearn.frozen import FrozenEstimator
 from benchmarks.cost_model import Rates, Work, seconds
 from benchmarks.harness import once, peak_bytes, table
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
-from craftmaps.learn.one_pass import solution_of
 from craftmaps.scale.cluster import fold
 from craftmaps.threads import at_most_threads
 
@@ -39,7 +38,7 @@ def task(size, merging):
     if not merging:
         return fold.sums_of(learner, [(X, y, None)], 0, 0)
     learner._stream.folds[0].update(np.eye(1, size, dtype=np.float32), np.eye(1, 10))
-    part = fold._to_bytes(learner._stream)
+    part = learner.sums()
     parts = [bytes(bytearray(part)) for _ in range(4)]
     del part
     return fold.merged(learner, parts)
@@ -182,7 +181,7 @@ def measured_rates(learner: Any, X: np.ndarray, y: np.ndarray, network: float) -
 
     def solve() -> None:
         model._stream.solution = None
-        solution_of(model)
+        model.solve()
 
     merge = (three - one) / 2
     return Rates(

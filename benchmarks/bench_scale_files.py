@@ -85,7 +85,7 @@ def checkpoints(X: np.ndarray, y: np.ndarray, folder: Path) -> str:
 
     def kept() -> None:
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
-            learner().fit_blocks(stream(), checkpoint=fresh, every=EVERY)
+            learner().fit_blocks(stream(), checkpoint=fresh, checkpoint_every=EVERY)
 
     works = {
         "no checkpoints": lambda: learner().fit_blocks(stream()),

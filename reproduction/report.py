@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from craftmaps.storage.array_file import write_whole
+from craftmaps.storage.atomic import write_whole
 from reproduction.document import Block, Entry, Heading, Items, Table, Text, pictures
 from reproduction.headlines import headlines
 from reproduction.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged

@@ -1,54 +1,45 @@
-"""Kernel machines at the price of linear ones: compact random feature maps for scikit-learn."""
+"""Kernel machines at the price of linear ones: compact random feature maps for scikit-learn.
 
-# ruff: noqa: F403, F405 (the names are listed once, in craftmaps.public, for type checkers)
+The public names are those in `__all__` of the rooms kernels, maps, learn and models. A room is
+imported when one of its names is first asked for, so that the command line starts without
+scikit-learn.
+"""
+
+# ruff: noqa: F403 (star imports show the names to type checkers, which cannot follow __getattr__)
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from craftmaps.public import *
+    from craftmaps.kernels import *
+    from craftmaps.learn import *
+    from craftmaps.maps import *
+    from craftmaps.models import *
 
 __version__ = version("craftmaps")
 
-__all__ = [
-    "Cauchy",
-    "Composed",
-    "CompositionalMap",
-    "CraftMap",
-    "DotProduct",
-    "Exponential",
-    "FourierFeatures",
-    "Gaussian",
-    "ImageMap",
-    "Laplacian",
-    "Matern",
-    "MetricMap",
-    "NormalEquations",
-    "Nystroem",
-    "OnePassClassifier",
-    "OnePassRegressor",
-    "Polynomial",
-    "RandomMaclaurin",
-    "ScaledMap",
-    "TensorSketch",
-    "VovkInfinite",
-    "VovkReal",
-    "export_onnx",
-    "load",
-]
-
-_ROOMS = ("diagnose", "kernels", "learn", "maps", "models", "scale")
+_ROOMS_OF_PUBLIC_NAMES = ("kernels", "maps", "learn", "models")
+_MODULES = (*_ROOMS_OF_PUBLIC_NAMES, "diagnose", "scale", "deploy")
 
 
 def __getattr__(name: str) -> Any:
-    """Names and sub-packages when they are first used, so that the command line starts at once."""
-    if name in __all__:
-        found = globals()[name] = getattr(import_module("craftmaps.public"), name)
-        return found
-    if name in _ROOMS:
+    """Import a sub-package, or the room of a public name, when it is first used."""
+    if name in _MODULES:
         return import_module(f"craftmaps.{name}")
+    if name == "__all__":
+        return sorted(name for room in _public_rooms() for name in room.__all__)
+    if not name.startswith("_"):
+        for room in _public_rooms():
+            if name in room.__all__:
+                value = globals()[name] = getattr(room, name)
+                return value
     raise AttributeError(f"module 'craftmaps' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__, *_ROOMS]
+    return [*globals(), *__getattr__("__all__"), *_MODULES]
+
+
+def _public_rooms() -> Iterator[Any]:
+    return (import_module(f"craftmaps.{room}") for room in _ROOMS_OF_PUBLIC_NAMES)

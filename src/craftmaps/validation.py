@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 
 MAX_CLASSES_OF_NUMBERS = 100  # whole numbers with more different values are measured, not labels
@@ -110,11 +109,3 @@ def check_rows_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     if X.shape[1] != Y.shape[1]:
         raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: they must agree.")
     return X, Y
-
-
-def same_parameters(kernel: BaseEstimator, other: object) -> bool:
-    """Whether two kernels are of one type and have equal parameters."""
-    if type(kernel) is not type(other):
-        return False
-    mine, theirs = kernel.get_params(), other.get_params()  # type: ignore[attr-defined]
-    return all(np.array_equal(mine[name], theirs[name]) for name in mine)

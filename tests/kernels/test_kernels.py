@@ -15,6 +15,7 @@ from craftmaps import (
     Gaussian,
     Nystroem,
     Polynomial,
+    RandomMaclaurin,
     VovkInfinite,
     VovkReal,
 )
@@ -217,12 +218,10 @@ BAD = [
 
 @pytest.mark.parametrize(("kernel", "words"), BAD, ids=[words for _, words in BAD])
 def test_parameters_without_meaning_are_named(kernel, words):
-    """Never in the constructor, always when the kernel is used."""
+    """Never in the constructor, always when the kernel is applied to rows or given to a map."""
     for use in (
         kernel.check,
         lambda: kernel([[0.1]]),
-        lambda: kernel.value(0.1),
-        lambda: kernel.maclaurin(3),
         lambda: kernel.rescaled([[0.1]]),
         lambda: dot_product_kernel(kernel),
     ):
@@ -284,12 +283,40 @@ def test_repr_shows_what_differs_from_the_default():
     assert repr(VovkInfinite(gamma=0.5)) == "VovkInfinite(gamma=0.5)"
 
 
-def test_public_names():
-    import craftmaps
+def test_a_kernel_of_zeros_is_refused_with_a_sentence():
+    kernel = DotProduct([0.0, 0.0])
+    assert kernel.highest_degree == 0
+    with pytest.raises(ValueError, match="all coefficients are 0"):
+        RandomMaclaurin(kernel, 8).fit(np.eye(3))
 
-    assert {*CLASSES, "RandomMaclaurin", "TensorSketch"} <= set(craftmaps.__all__)
-    for name in craftmaps.__all__:
-        assert getattr(craftmaps, name).__doc__
+
+class Counted(Polynomial):
+    """A kernel that counts how often its parameters are validated."""
+
+    checks = 0
+
+    def _check(self):
+        Counted.checks += 1
+        super()._check()
+
+
+def test_a_kernel_validates_once_per_use():
+    Counted.checks = 0
+    RandomMaclaurin(Counted(7), 64, random_state=0).fit(np.eye(5)).transform(np.eye(5))
+    assert Counted.checks == 1
+    Counted(7)(np.eye(5))
+    assert Counted.checks == 2
+
+
+def test_a_class_names_itself():
+    class Cosh(DotProduct):
+        short_name = "cosh"
+
+        def __init__(self, coefficients=(1.0, 0.0, 0.5), gamma=1.0, radius=math.inf):
+            super().__init__(coefficients, gamma, radius)
+
+    assert dot_product_kernel("cosh") == Cosh()
+    assert dot_product_kernel("poly") == Polynomial()  # a subclass does not take over the name
 
 
 @pytest.mark.parametrize("length", [1e-20, 1e20])

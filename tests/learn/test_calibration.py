@@ -10,7 +10,6 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import normalize
 
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
-from craftmaps.learn.one_pass import left_out_predictions
 
 TRAIN, TEST = slice(0, 1000), slice(1000, None)
 
@@ -32,7 +31,7 @@ def test_left_out_predictions_are_refits(digits, few):
     X, y = digits[0][:n], digits[1][:n]
     model = OnePassClassifier(alpha=0.1).fit(X, y)
     sample = model._stream.sample
-    predicted = left_out_predictions(model)
+    predicted, _, _ = model.leave_one_out()
     for i in (0, 11, 42):
         row = np.flatnonzero((sample.Z[i] == X).all(axis=1))[0]
         rest = np.delete(np.arange(n), row)
@@ -48,7 +47,7 @@ def test_rows_that_are_interpolated_are_left_out_too(alpha):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinAlgWarning)
         model = OnePassClassifier(alpha=alpha).fit(X, y)
-        predicted = left_out_predictions(model)[:, 1]
+        predicted = model.leave_one_out()[0][:, 1]
     rows = [np.flatnonzero((z == X).all(axis=1))[0] for z in model._stream.sample.Z]
     refits = [
         OnePassClassifier(alpha=1e-4).fit(np.delete(X, row, 0), np.delete(y, row))

@@ -33,7 +33,7 @@ folder, checkpoint, result = sys.argv[1:]
 feature_map = RandomMaclaurin(Polynomial(2), n_components=150)  # drawn anew in each process
 rows = blocks.read(f"{folder}/*.npy", target=-1, block_rows=97, on_bad_rows="skip")
 model = OnePassClassifier(feature_map, alpha=[0.1, 1.0], block_rows=256, n_folds=3)
-model.fit_blocks(rows, classes=range(4), checkpoint=checkpoint, every=0)
+model.fit_blocks(rows, classes=range(4), checkpoint=checkpoint, checkpoint_every=0)
 np.savez(result, coef=model.coef_, temperature=model.temperature_, rows=model.n_samples_seen_,
          skipped=rows.skipped_rows, probe=model.feature_map_.transform(np.ones((1, 12))))
 """
@@ -142,8 +142,8 @@ def test_any_blocks_are_passed_over_to_where_the_fit_was(count, rows, tmp_path):
     )
     whole = model().fit_blocks(cut(X, y))
     with pytest.raises(Killed):
-        model().fit_blocks(stopped_after(cut(X, y), count), checkpoint=tmp_path, every=0)
-    again = model().fit_blocks(iter(cut(X, y)), checkpoint=tmp_path, every=0)
+        model().fit_blocks(stopped_after(cut(X, y), count), checkpoint=tmp_path, checkpoint_every=0)
+    again = model().fit_blocks(iter(cut(X, y)), checkpoint=tmp_path, checkpoint_every=0)
     np.testing.assert_array_equal(again.coef_, whole.coef_)
     assert again.intercept_ == whole.intercept_
     assert again.n_samples_seen_ == N
@@ -172,9 +172,9 @@ def test_everything_that_was_learnt_comes_back(name, rows, tmp_path):
     X, y, model = CASES[name](*rows)
     if name == "random code":  # what is drawn in the first process is used in the second
         with pytest.raises(Killed):
-            model.fit_blocks(stopped_after(cut(X, y), 2), checkpoint=tmp_path, every=0)
+            model.fit_blocks(stopped_after(cut(X, y), 2), checkpoint=tmp_path, checkpoint_every=0)
         drawn = model.code_matrix_.copy()
-        model.fit_blocks(cut(X, y), checkpoint=tmp_path, every=0)
+        model.fit_blocks(cut(X, y), checkpoint=tmp_path, checkpoint_every=0)
         np.testing.assert_array_equal(model.code_matrix_, drawn)
         model.codes, model.n_bits = drawn, None
         resumed = model.coef_
@@ -183,8 +183,8 @@ def test_everything_that_was_learnt_comes_back(name, rows, tmp_path):
     whole = model.fit_blocks(cut(X, y))
     coef, labels = whole.coef_, whole.predict(X)
     with pytest.raises(Killed):
-        model.fit_blocks(stopped_after(cut(X, y), 2), checkpoint=tmp_path, every=0)
-    model.fit_blocks(cut(X, y), checkpoint=tmp_path, every=0)
+        model.fit_blocks(stopped_after(cut(X, y), 2), checkpoint=tmp_path, checkpoint_every=0)
+    model.fit_blocks(cut(X, y), checkpoint=tmp_path, checkpoint_every=0)
     np.testing.assert_array_equal(model.coef_, coef)
     np.testing.assert_array_equal(model.predict(X), labels)
 
@@ -205,7 +205,7 @@ def test_a_finished_fit_is_not_learnt_again(rows, tmp_path):
 
 
 def test_checkpoints_are_written_when_they_are_due(rows, tmp_path):
-    OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, every=1000.0)
+    OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, checkpoint_every=1000.0)
     numbers = sorted(int(path.stem[-6:]) for path in tmp_path.iterdir())
     assert numbers == [1, 2]  # after the first block, and at the end
 
@@ -213,7 +213,7 @@ def test_checkpoints_are_written_when_they_are_due(rows, tmp_path):
 def interrupted(rows, folder, model=None, count=5):
     model = OnePassRegressor() if model is None else model
     with pytest.raises(Killed):
-        model.fit_blocks(stopped_after(cut(*rows), count), checkpoint=folder, every=0)
+        model.fit_blocks(stopped_after(cut(*rows), count), checkpoint=folder, checkpoint_every=0)
     return model
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_file_gives_way_to_the_one_before(rows, tmp_path):
     assert header["n_rows"] == 5 * 170
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.warns(UserWarning, match=r"000005\.craft is refused.*goes on from .*000004"):
-        again = OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, every=0)
+        again = OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, checkpoint_every=0)
     np.testing.assert_array_equal(again.coef_, whole.coef_)
 
 
@@ -241,7 +241,7 @@ def test_a_folder_of_damaged_files_is_refused(rows, tmp_path):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (OnePassRegressor(alpha=2.0), "has alpha='gcv', and here it is 2.0"),
+        (OnePassRegressor(alpha=2.0), "has alpha='auto', and here it is 2.0"),
         (OnePassRegressor(RandomMaclaurin()), "another learner|has feature_map=None"),
         (OnePassClassifier(), "is of another learner, a OnePassRegressor"),
     ],
@@ -257,7 +257,7 @@ def test_a_checkpoint_of_another_learner_is_refused(model, message, rows, tmp_pa
 def test_parameters_of_the_map_and_announced_classes_count(rows, tmp_path):
     X, y = rows[0], (rows[1] > 0).astype(int)
     model = lambda degree: OnePassClassifier(  # noqa: E731
-        RandomMaclaurin(Polynomial(degree), n_components=20)
+        RandomMaclaurin(Polynomial(degree), n_components=20), map_rows=300
     )
     interrupted((X, y), tmp_path, model(2))
     with pytest.raises(ValueError, match="has feature_map__kernel__degree=2, and here it is 3"):
@@ -314,7 +314,7 @@ def test_frozen_maps_of_any_kind_are_brought_by_the_caller(rows, tmp_path):
 
 def test_a_map_that_cannot_be_kept_is_refused_after_the_first_block(rows, tmp_path):
     taken = []
-    model = OnePassRegressor(StandardScaler())
+    model = OnePassRegressor(StandardScaler(), map_rows=100)
     with pytest.raises(TypeError, match=r"cannot hold this map.*FrozenEstimator"):
         model.fit_blocks((taken.append(1) or block for block in cut(*rows)), checkpoint=tmp_path)
     assert len(taken) == 1
@@ -334,13 +334,13 @@ def test_a_file_that_cannot_be_written_stops_the_fit_with_the_last_one_intact(ro
     try:
         with pytest.raises(OSError, match=r"the fit stops.*after 510 rows is intact") as caught:
             OnePassRegressor().fit_blocks(
-                limited_files(cut(*rows), 3, 1000), checkpoint=tmp_path, every=0
+                limited_files(cut(*rows), 3, 1000), checkpoint=tmp_path, checkpoint_every=0
             )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert caught.value.errno == errno.EFBIG
     assert newest(tmp_path)[1]["n_rows"] == 510
-    again = OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, every=0)
+    again = OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, checkpoint_every=0)
     np.testing.assert_array_equal(again.coef_, OnePassRegressor().fit_blocks(cut(*rows)).coef_)
 
 
@@ -372,11 +372,11 @@ def test_a_full_disk_stops_the_fit_with_the_last_checkpoint_intact(rows, tmp_pat
 
         model = lambda: OnePassRegressor(block_rows=400)  # noqa: E731
         with pytest.raises(OSError, match=r"the fit stops.*No space left.*680 rows") as caught:
-            model().fit_blocks(filling(), checkpoint=disk / "c", every=0)
+            model().fit_blocks(filling(), checkpoint=disk / "c", checkpoint_every=0)
         assert caught.value.errno == errno.ENOSPC
         assert newest(disk / "c")[1]["n_rows"] == 680
         filler.unlink()
-        again = model().fit_blocks(cut(*rows), checkpoint=disk / "c", every=0)
+        again = model().fit_blocks(cut(*rows), checkpoint=disk / "c", checkpoint_every=0)
         np.testing.assert_array_equal(again.coef_, model().fit_blocks(cut(*rows)).coef_)
     finally:
         subprocess.run(["umount", str(disk)], check=True)

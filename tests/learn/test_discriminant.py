@@ -47,8 +47,8 @@ def centred(scores):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"fit_intercept": False}, {"alpha": "gcv"}, {"alpha": [1e-3, 1e-2], "n_folds": 3}],
-    ids=["intercept", "no-intercept", "gcv", "folds"],
+    [{}, {"fit_intercept": False}, {"alpha": "auto"}, {"alpha": [1e-3, 1e-2], "n_folds": 3}],
+    ids=["intercept", "no-intercept", "auto", "folds"],
 )
 def test_is_that_of_the_predictions_for_the_training_rows(digits, options):
     X, y = digits

@@ -24,10 +24,10 @@ def digits():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": -1.0}, "alpha must be 'gcv', a number of at least 0"),
-        ({"alpha": "loo"}, "alpha must be 'gcv'"),
-        ({"alpha": []}, "alpha must be 'gcv'"),
-        ({"alpha": [1.0, None]}, "alpha must be 'gcv'"),
+        ({"alpha": -1.0}, "alpha must be 'auto', 'gcv', a number of at least 0"),
+        ({"alpha": "loo"}, "alpha must be 'auto', 'gcv'"),
+        ({"alpha": []}, "alpha must be 'auto', 'gcv'"),
+        ({"alpha": [1.0, None]}, "alpha must be 'auto', 'gcv'"),
         ({"block_rows": 0}, "block_rows must be an integer of at least 1"),
         ({"alpha": [1.0, 2.0], "n_folds": 1}, "n_folds must be an integer of at least 2"),
         ({"codes": "onevsrest"}, "codes must be"),

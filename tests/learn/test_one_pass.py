@@ -150,7 +150,7 @@ def test_regressor_equals_ridge(several):
     np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [1e-3, "gcv", [1e-4, 1e-2, 1.0]])
+@pytest.mark.parametrize("alpha", [1e-3, "auto", "gcv", [1e-4, 1e-2, 1.0]])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_fewer_rows_than_features(digits, alpha, fit_intercept, weighted):
@@ -201,7 +201,7 @@ def streams(digits, feature_map, cuts, **options):
 CUTS = [slice(0, 1), slice(1, 400), slice(400, 410), slice(410, 1000)]
 
 
-@pytest.mark.parametrize("alpha", [1e-2, "gcv", (1e-3, 1e-1)])
+@pytest.mark.parametrize("alpha", [1e-2, "auto", (1e-3, 1e-1)])
 @pytest.mark.parametrize("size", [1, 33, 999])
 def test_partial_fit_in_any_blocks_is_fit(digits, feature_map, alpha, size):
     X, y = digits
@@ -319,7 +319,7 @@ def test_classes_may_be_announced_later(digits, block_rows):
         coded.partial_fit(X[rest], y[rest], classes=range(10))
 
 
-@pytest.mark.parametrize("alpha", [0.1, "gcv"])
+@pytest.mark.parametrize("alpha", [0.1, "auto"])
 def test_weights_are_repetitions(digits, feature_map, alpha):
     X, y = digits[0][:400], digits[1][:400]
     times = np.random.default_rng(0).integers(0, 3, 400)
@@ -362,7 +362,7 @@ def test_alpha_of_few_rows_is_nearly_the_best(seed):
         return 1 - OnePassClassifier(feature_map, alpha=alpha).fit(X, y).score(*new)
 
     best = min(map(error, 10.0 ** np.arange(-10, 4)))
-    assert error("gcv") < 1.1 * best + 0.005
+    assert error("auto") < 1.1 * best + 0.005
     sums = NormalEquations().update(feature_map.fit(X).transform(X), 2.0 * y - 1)
     by_sums = ridge.solve(sums, "gcv").alpha  # rows of very different leverages mislead it
     assert error(by_sums) > 1.4 * best
@@ -517,7 +517,7 @@ def test_sparse_rows(digits, feature_map):
 
 
 @pytest.mark.parametrize("rank", [64, 50])
-@pytest.mark.parametrize("alpha", [0.5, "gcv", (0.1, 10.0)])
+@pytest.mark.parametrize("alpha", [0.5, "auto", (0.1, 10.0)])
 def test_a_map_may_bring_its_penalty(digits, rank, alpha):
     """Raw features x with penalty P: the same as features P^(-1/2) x with penalty |w|^2."""
     rng = np.random.default_rng(0)
@@ -546,7 +546,7 @@ def test_a_wrong_penalty_is_named(digits):
 def test_grid_search_reaches_into_the_map(digits):
     X, y = digits
     model = OnePassClassifier(RandomMaclaurin(Polynomial(), 100, random_state=0))
-    grid = {"feature_map__kernel__degree": [1, 3], "alpha": ["gcv", 1e3]}
+    grid = {"feature_map__kernel__degree": [1, 3], "alpha": ["auto", 1e3]}
     search = GridSearchCV(model, grid, cv=2).fit(X[TRAIN], y[TRAIN])
-    assert search.best_params_["alpha"] == "gcv"
-    assert clone(search.best_estimator_).get_params()["alpha"] == "gcv"
+    assert search.best_params_["alpha"] == "auto"
+    assert clone(search.best_estimator_).get_params()["alpha"] == "auto"

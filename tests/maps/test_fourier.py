@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from craftmaps import Cauchy, FourierFeatures, Gaussian, Laplacian, Matern
 from craftmaps.kernels import ShiftInvariant
-from craftmaps.kernels.normal_lengths import normal_lengths
+from craftmaps.kernels.shift_invariant import normal_lengths
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
 from craftmaps.maps.parts.sign_sets import sign_sets
 from unbiased import Biased, check_unbiased, kernel_estimates

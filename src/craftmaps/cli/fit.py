@@ -77,7 +77,7 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
         )
     if not Path(output).resolve().parent.is_dir():
         raise click.UsageError(f"there is no folder {Path(output).parent} to write to.")
-    from craftmaps.storage.array_file import check_place
+    from craftmaps.storage.atomic import check_place
 
     check_place(output)
 
@@ -129,7 +129,7 @@ def _chosen(seen: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
         else:
             scaling = given["scale"], given["unit_norm"]
             feature_map = choice.scaled(inner, *scaling, seen.X, metric=given["metric"])
-        alpha = "gcv"
+        alpha = "auto"
     facts = {
         "rows": seen.n_rows,
         "columns": seen.X.shape[1],
@@ -145,20 +145,17 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
     """On the sample and, from the sums of the pass, on rows left out."""
     import numpy as np
 
-    from craftmaps.learn.one_pass import left_out_predictions, solution_of, stream_of
-
     predicted = learner.predict(seen.X)
     facts: dict[str, Any] = {"alpha": float(learner.alpha_)}
     if seen.classes is None:
         facts["training_rmse"] = float(np.sqrt(np.mean((predicted - seen.y) ** 2)))
     else:
-        sample = stream_of(learner).sample
-        scores = learner._decoded(left_out_predictions(learner))
+        scores, labels, _ = learner.leave_one_out()
         facts["training_error"] = float(np.mean(predicted != seen.y))
-        facts["leave_one_out_error"] = float(np.mean(scores.argmax(axis=1) != sample.labels))
+        facts["leave_one_out_error"] = float(np.mean(scores.argmax(axis=1) != labels))
     if learner.scores_ is not None:
         best = float(learner.scores_[learner.alphas_ == learner.alpha_].mean())
-        few = solution_of(learner).left_out
+        few = learner.solution_.left_out
         if seen.classes is None:
             facts["leave_one_out_rmse" if few else "gcv_rmse"] = float(np.sqrt(best))
         elif few:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from craftmaps import __version__
-from craftmaps.storage.array_file import write_whole
+from craftmaps.storage.atomic import write_whole
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff;

@@ -36,7 +36,7 @@ def predict(
         raise click.UsageError("predictions are one per row, so --skip-bad-rows is not for them.")
     from craftmaps.cli.models import learner_of
     from craftmaps.cli.rows import open_rows
-    from craftmaps.storage.array_file import write_whole
+    from craftmaps.storage.atomic import write_whole
 
     learner = learner_of(model)
     if proba and not hasattr(learner, "predict_proba"):

@@ -1,5 +1,6 @@
 """What is approximated: kernels that know their exact values, and their series or spectra."""
 
+from craftmaps.kernels.base import Kernel
 from craftmaps.kernels.composed import Composed
 from craftmaps.kernels.dot_product import (
     DotProduct,
@@ -9,19 +10,16 @@ from craftmaps.kernels.dot_product import (
     VovkInfinite,
     VovkReal,
 )
-from craftmaps.kernels.learned import dot_product_or_fitted_kernel
-from craftmaps.kernels.names import (
-    Kernel,
-    any_kernel,
-    dot_product_kernel,
-    shift_invariant_kernel,
-)
+from craftmaps.kernels.function import ShiftInvariant
+from craftmaps.kernels.learned import dot_product_or_fitted_kernel as dot_product_or_fitted_kernel
+from craftmaps.kernels.names import any_kernel as any_kernel
+from craftmaps.kernels.names import dot_product_kernel as dot_product_kernel
+from craftmaps.kernels.names import shift_invariant_kernel as shift_invariant_kernel
 from craftmaps.kernels.shift_invariant import (
     Cauchy,
     Gaussian,
     Laplacian,
     Matern,
-    ShiftInvariant,
     ShiftInvariantKernel,
 )
 
@@ -40,8 +38,4 @@ __all__ = [
     "ShiftInvariantKernel",
     "VovkInfinite",
     "VovkReal",
-    "any_kernel",
-    "dot_product_kernel",
-    "dot_product_or_fitted_kernel",
-    "shift_invariant_kernel",
 ]

@@ -3,17 +3,18 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
+from craftmaps.kernels.base import Kernel
 from craftmaps.kernels.dot_product import DotProductKernel
 from craftmaps.kernels.names import any_kernel, dot_product_kernel
 from craftmaps.kernels.pairs import Fill
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_rows_pair, same_parameters
+from craftmaps.validation import check_rows_pair
 
 
 @storable
-class Composed(BaseEstimator):
+class Composed(Kernel):
     """f(K(x, y)): a dot-product kernel f of the values of another kernel K.
 
     It is positive definite whenever K is, since every Maclaurin coefficient of f is at least 0
@@ -40,48 +41,49 @@ class Composed(BaseEstimator):
         self.inner = inner
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
-        """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
-        self.check()
-        inner = any_kernel(self.inner)
+        outer, inner = self._parts()
         rows, others = check_rows_pair(X, Y)
         gram = np.asarray(inner(rows) if Y is None else inner(rows, others))
-        return dot_product_kernel(self.outer).value(gram)
+        return outer.value(gram)
 
     def check(self) -> None:
-        """Raise ValueError naming the first parameter that has no meaning."""
-        dot_product_kernel(self.outer)
-        any_kernel(self.inner)
+        self._parts()
+
+    def _parts(self) -> tuple[DotProductKernel, Kernel]:
+        """Outer and inner kernel as checked objects."""
+        return dot_product_kernel(self.outer), any_kernel(self.inner)
 
     def resolved(self, X: Any) -> Self:
-        """This kernel with the inner one as an object whose gamma is a number."""
-        kernel: Self = clone(self)
-        kernel.set_params(
-            outer=dot_product_kernel(self.outer), inner=any_kernel(self.inner).resolved(X)
-        )
+        """This kernel with kernels in the place of names, and a number as the inner gamma."""
+        outer, inner = self._parts()
+        kernel: Self = clone(self).set_params(outer=outer, inner=inner.resolved(X))
         return kernel
 
+    def check_resolved(self) -> None:
+        if not isinstance(self.outer, DotProductKernel) or not isinstance(self.inner, Kernel):
+            raise ValueError(f"{self!r} has names in the place of kernels.")
+        self.outer.check_resolved()
+        self.inner.check_resolved()
+
     @property
-    def threads(self) -> bool:
+    def threads(self) -> bool:  # type: ignore[override]
         """Whether blocks of rows may be filled side by side."""
-        return any_kernel(self.inner).threads
+        return bool(any_kernel(self.inner).threads)
 
     def against(self, Y: Any, dtype: np.dtype) -> Fill:
-        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`."""
-        inner = any_kernel(self.inner).against(Y, dtype)
-        value = dot_product_kernel(self.outer).value
+        outer, inner = self._parts()
+        fill_inner = inner.against(Y, dtype)
 
         def fill(X: Any, out: np.ndarray) -> None:
-            inner(X, out)
-            out[:] = value(out)
+            fill_inner(X, out)
+            out[:] = outer.value(out)
 
         return fill
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """k(x, x) of each row."""
-        return dot_product_kernel(self.outer).value(any_kernel(self.inner).diagonal(X))
+        outer, inner = self._parts()
+        return outer.value(inner.diagonal(X))
 
-    def __eq__(self, other: object) -> bool:
-        return same_parameters(self, other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
+    def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
+        outer, inner = self._parts()
+        return outer.onnx_value(g, inner.onnx(g, x, landmarks))

@@ -1,24 +1,27 @@
 """Dot-product kernels k(x, y) = f(<x, y>) with non-negative Maclaurin coefficients."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import binom, factorial
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 
-from craftmaps.kernels.pairs import Fill, fill_blocks, of_products
+from craftmaps.kernels.base import Kernel
+from craftmaps.kernels.pairs import Fill, fill_blocks, of_products, onnx_series
 from craftmaps.kernels.taylor import taylor_coefficients
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_number, check_rows_pair, same_parameters
+from craftmaps.validation import check_number, check_rows_pair
+
+_MOST_TERMS_IN_ONNX = 100
 
 
-class DotProductKernel(BaseEstimator, ABC):
+class DotProductKernel(Kernel):
     """A kernel f(gamma <x, y>) with f(t) = sum_n a_n t^n and every a_n >= 0.
 
     By Schoenberg's theorem these are the positive definite dot-product kernels on the ball
@@ -27,7 +30,6 @@ class DotProductKernel(BaseEstimator, ABC):
     """
 
     gamma: float
-    threads = True  # whether blocks of rows may be filled side by side
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
@@ -37,22 +39,25 @@ class DotProductKernel(BaseEstimator, ABC):
         fill_blocks(self.against(Y, out.dtype), X, out)
         return out
 
-    def resolved(self, X: Any) -> Self:
-        """This kernel itself: none of its parameters depends on the rows."""
-        self.check()
-        return self
-
     def against(self, Y: Any, dtype: np.dtype) -> Fill:
-        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`."""
         return of_products(Y, self.value, dtype)
 
+    def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
+        return self.onnx_value(g, g.add("MatMul", x, landmarks.T))
+
+    def onnx_value(self, g: Any, t: str) -> str:
+        """Add f(gamma t) to an ONNX graph, for a float64 tensor t of inner products."""
+        if self.highest_degree > _MOST_TERMS_IN_ONNX:
+            raise ValueError(
+                f"{self!r} has more than {_MOST_TERMS_IN_ONNX} terms, too many for ONNX."
+            )
+        return onnx_series(g, t, list(self.maclaurin(int(self.highest_degree))))
+
     def diagonal(self, X: Any) -> np.ndarray:
-        """k(x, x) of each row."""
         return self.value(row_norms(X, squared=True))
 
     def value(self, t: Any) -> np.ndarray:
         """f(gamma t) for inner products t."""
-        self.check()
         t = np.asarray(t)
         if not np.issubdtype(t.dtype, np.floating):
             t = t.astype(np.float64)
@@ -62,7 +67,6 @@ class DotProductKernel(BaseEstimator, ABC):
 
     def maclaurin(self, max_degree: int) -> np.ndarray:
         """Coefficients of t^0 .. t^max_degree in f(gamma t)."""
-        self.check()
         degrees = np.arange(max_degree + 1)
         coefficients: np.ndarray = self._coefficients(degrees) * float(self.gamma) ** degrees
         return coefficients
@@ -101,7 +105,6 @@ class DotProductKernel(BaseEstimator, ABC):
         return kernel
 
     def check(self) -> None:
-        """Raise ValueError naming the first parameter that has no meaning."""
         check_number(self, "gamma", self.gamma, above=0)
         self._check()
 
@@ -109,12 +112,6 @@ class DotProductKernel(BaseEstimator, ABC):
         """Raise ValueError if <x, x> of a row leaves the radius of convergence."""
         if math.isfinite(self.convergence_radius) and X.shape[0]:
             self._check_within(float(row_norms(X, squared=True).max()), "|x|^2")
-
-    def __eq__(self, other: object) -> bool:
-        return same_parameters(self, other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
     def _check_within(self, reach: float, what: str) -> None:
         if reach >= self.convergence_radius:
@@ -153,6 +150,8 @@ class Polynomial(DotProductKernel):
     [[9.0]]
     """
 
+    short_name = "poly"
+
     def __init__(self, degree: int = 3, gamma: float = 1.0, coef0: float = 1.0) -> None:
         self.degree = degree
         self.gamma = gamma
@@ -168,6 +167,10 @@ class Polynomial(DotProductKernel):
 
     def _value(self, t: np.ndarray) -> np.ndarray:
         return _power(t + float(self.coef0), int(self.degree))
+
+    def onnx_value(self, g: Any, t: str) -> str:
+        scaled = g.add("Mul", t, np.float64(self.gamma))
+        return str(g.product([g.add("Add", scaled, np.float64(self.coef0))] * int(self.degree)))
 
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         rest = np.maximum(self.degree - degrees, 0)
@@ -187,11 +190,16 @@ class Exponential(DotProductKernel):
     [1.0, 2.0, 2.0]
     """
 
+    short_name = "exp"
+
     def __init__(self, gamma: float = 1.0) -> None:
         self.gamma = gamma
 
     def _value(self, t: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(t))
+
+    def onnx_value(self, g: Any, t: str) -> str:
+        return str(g.add("Exp", g.add("Mul", t, np.float64(self.gamma))))
 
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         return np.asarray(1 / factorial(degrees))
@@ -250,6 +258,10 @@ class VovkInfinite(DotProductKernel):
     def _value(self, t: np.ndarray) -> np.ndarray:
         return 1 / (1 - t)
 
+    def onnx_value(self, g: Any, t: str) -> str:
+        scaled = g.add("Mul", t, np.float64(self.gamma))
+        return str(g.add("Reciprocal", g.add("Sub", np.float64(1), scaled)))
+
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
         return np.ones(len(degrees))
 
@@ -279,7 +291,7 @@ class DotProduct(DotProductKernel):
 
     @property
     def highest_degree(self) -> float:
-        return int(np.flatnonzero(np.asarray(self.coefficients))[-1])
+        return int(np.flatnonzero(np.asarray(self.coefficients)).max(initial=0))
 
     def _check(self) -> None:
         values = np.asarray(self.coefficients, dtype=float)
@@ -322,9 +334,8 @@ class DotProduct(DotProductKernel):
         radius : float or None
             f is analytic for |t| < radius. If None, it is found, a little below its true value.
         """
-        coefficients, found = taylor_coefficients(function, max_degree, radius)
-        trimmed = np.trim_zeros(coefficients, "b")
-        kernel = cls(trimmed.tolist(), radius=found)
+        coefficients, analytic_radius = taylor_coefficients(function, max_degree, radius)
+        kernel = cls(np.trim_zeros(coefficients, "b").tolist(), radius=analytic_radius)
         kernel.check()
         return kernel
 

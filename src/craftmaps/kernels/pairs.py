@@ -4,7 +4,7 @@ Each function here returns a `Fill`: fill(X, out) writes the kernel of the rows 
 prepared ones into `out`, on the thread that calls it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -149,3 +149,27 @@ def _products(X: Any, Y: Any, out: np.ndarray) -> np.ndarray:
     if sparse.issparse(X) or sparse.issparse(Y) or X.dtype != out.dtype:
         return np.asarray(safe_sparse_dot(X, Y.T, dense_output=True))
     return np.matmul(X, Y.T, out=out)
+
+
+def onnx_squared_distances(g: Any, x: str, landmarks: np.ndarray) -> str:
+    """Add |x - l|^2 to an ONNX graph; rows are moved by the mean of the landmarks first."""
+    mean = landmarks.mean(axis=0)
+    moved, others = g.add("Sub", x, mean), landmarks - mean
+    norms = g.add("ReduceSum", g.add("Mul", moved, moved), [1], keepdims=1)
+    sums = g.add("Add", norms, np.square(others).sum(axis=1))
+    products = g.add("MatMul", moved, -2 * others.T)
+    return str(g.add("Relu", g.add("Add", sums, products)))
+
+
+def onnx_differences(g: Any, x: str, landmarks: np.ndarray, gamma: float) -> str:
+    """Add gamma (x - l) to an ONNX graph, as a tensor of shape (rows, landmarks, columns)."""
+    differences = g.add("Sub", g.add("Unsqueeze", x, [1]), landmarks)
+    return str(g.add("Mul", differences, np.float64(gamma)))
+
+
+def onnx_series(g: Any, t: str, coefficients: Sequence[float]) -> str:
+    """Add sum_n a_n t^n to an ONNX graph, by Horner's rule."""
+    value = g.add("Mul", t, np.float64(0))
+    for a in reversed(coefficients):
+        value = g.add("Add", g.add("Mul", value, t), np.float64(a))
+    return str(value)

@@ -4,33 +4,33 @@ By Bochner's theorem these are all continuous kernels of x - y with k(x, x) = 1.
 inverse of a length, k(x, y) = f(gamma (x - y)), in all but `Gaussian`, which follows scikit-learn.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from scipy import special, stats
-from sklearn.base import BaseEstimator, clone
+from scipy import sparse, special, stats
+from sklearn.base import clone
 from sklearn.utils import check_array
 
 from craftmaps.kernels import pairs
-from craftmaps.kernels.bandwidth import median_distance, variance
-from craftmaps.kernels.normal_lengths import normal_lengths
+from craftmaps.kernels.base import Kernel
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_number, check_rows_pair, same_parameters
+from craftmaps.validation import check_number, check_rows_pair
 
+_BANDWIDTH_ROWS = 512
+_BANDWIDTH_SEED = 20070913  # fixed: equal rows must give equal bandwidths
 _LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by less than 1 %
+_POLYNOMIALS_OF_MATERN = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}  # times exp(-s)
 
 
-class ShiftInvariantKernel(BaseEstimator, ABC):
+class ShiftInvariantKernel(Kernel):
     """A kernel of x - y with k(x, x) = 1 that can draw its frequencies.
 
-    A kernel defines `_draw` and `_against`; where they exist also `_quantiles`, frequencies from
+    A kernel defines `_draw` and `against`; where they exist also `_quantiles`, frequencies from
     uniform numbers, and `_mixture`, the scales s of a spectrum w = s g with normal g.
     """
 
     gamma: float | str
-    threads = True  # whether blocks of rows may be filled side by side
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
@@ -57,15 +57,12 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
             kernel.set_params(gamma=self._bandwidth(X))
         return kernel
 
-    def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
-        """A function that writes the kernel of valid rows X and Y into a buffer of `dtype`.
-
-        gamma must be a number.
-        """
-        return self._against(Y, dtype)
+    def check_resolved(self) -> None:
+        self.check()
+        if isinstance(self.gamma, str):
+            raise ValueError(f"{self!r} has a gamma that depends on rows.")
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """k(x, x) of each row."""
         return np.ones(X.shape[0])
 
     def frequencies(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -102,24 +99,14 @@ class ShiftInvariantKernel(BaseEstimator, ABC):
             check_number(self, "gamma", self.gamma, above=0)
         self._check()
 
-    def __eq__(self, other: object) -> bool:
-        return same_parameters(self, other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
     def _bandwidth(self, X: Any) -> float:
         if self.gamma == "scale":
-            return 1 / float(np.sqrt(X.shape[1] * variance(X)))
-        return 1 / median_distance(X, "euclidean")
+            return 1 / float(np.sqrt(X.shape[1] * _variance(X)))
+        return 1 / _median_distance(X, "euclidean")
 
     @abstractmethod
     def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
         """n frequencies for gamma = 1."""
-
-    @abstractmethod
-    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
-        """A function that writes the kernel of rows X and Y into a buffer."""
 
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -151,6 +138,8 @@ class Gaussian(ShiftInvariantKernel):
     0.125
     """
 
+    short_name = "rbf"
+
     def __init__(self, gamma: float | str = "scale") -> None:
         self.gamma = gamma
 
@@ -179,8 +168,12 @@ class Gaussian(ShiftInvariantKernel):
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         return np.asarray(special.ndtri(points))
 
-    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+    def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
         return pairs.gaussian(Y, float(self.gamma), dtype)
+
+    def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
+        squared = pairs.onnx_squared_distances(g, x, landmarks)
+        return str(g.add("Exp", g.add("Mul", squared, np.float64(-float(self.gamma)))))
 
 
 @storable
@@ -200,6 +193,8 @@ class Laplacian(ShiftInvariantKernel):
     [[0.3679]]
     """
 
+    short_name = "laplacian"
+
     def __init__(self, gamma: float | str = "scale") -> None:
         self.gamma = gamma
 
@@ -208,8 +203,8 @@ class Laplacian(ShiftInvariantKernel):
 
     def _bandwidth(self, X: Any) -> float:
         if self.gamma == "scale":
-            return float(1 / (X.shape[1] * np.sqrt(variance(X))))
-        return 1 / median_distance(X, "manhattan")
+            return float(1 / (X.shape[1] * np.sqrt(_variance(X))))
+        return 1 / _median_distance(X, "manhattan")
 
     def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_cauchy((n, d))
@@ -217,8 +212,12 @@ class Laplacian(ShiftInvariantKernel):
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         return np.tan(np.pi * (points - 0.5))
 
-    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+    def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
         return pairs.laplacian(Y, float(self.gamma), dtype)
+
+    def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
+        scaled = pairs.onnx_differences(g, x, landmarks, float(self.gamma))
+        return str(g.add("Exp", g.add("Neg", g.total(g.add("Abs", scaled), axis=2))))
 
 
 @storable
@@ -238,6 +237,8 @@ class Cauchy(ShiftInvariantKernel):
     [[0.25]]
     """
 
+    short_name = "cauchy"
+
     def __init__(self, gamma: float | str = "scale") -> None:
         self.gamma = gamma
 
@@ -250,8 +251,13 @@ class Cauchy(ShiftInvariantKernel):
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         return np.asarray(stats.laplace.ppf(points))
 
-    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+    def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
         return pairs.cauchy(Y, float(self.gamma), dtype)
+
+    def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
+        scaled = pairs.onnx_differences(g, x, landmarks, float(self.gamma))
+        factor = g.add("Add", g.add("Mul", scaled, scaled), np.float64(1))
+        return str(g.add("Exp", g.add("Neg", g.total(g.add("Log", factor), axis=2))))
 
 
 @storable
@@ -304,17 +310,22 @@ class Matern(ShiftInvariantKernel):
         normal: np.ndarray = special.ndtri(points[:, :-1])
         return np.asarray(normal * np.sqrt(2 * self.nu / chi_squared))
 
-    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
+    def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
         return pairs.radial(Y, self._value)
+
+    def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
+        if self.nu not in _POLYNOMIALS_OF_MATERN:
+            return super().onnx(g, x, landmarks)
+        distance = g.add("Sqrt", pairs.onnx_squared_distances(g, x, landmarks))
+        s = g.add("Mul", distance, np.float64(np.sqrt(2 * self.nu) * float(self.gamma)))
+        polynomial = pairs.onnx_series(g, s, _POLYNOMIALS_OF_MATERN[self.nu])
+        return str(g.add("Mul", g.add("Exp", g.add("Neg", s)), polynomial))
 
     def _value(self, distance: np.ndarray) -> np.ndarray:
         s = np.sqrt(2 * self.nu) * float(self.gamma) * distance
-        if self.nu == 0.5:
-            return np.asarray(np.exp(-s))
-        if self.nu == 1.5:
-            return np.asarray((1 + s) * np.exp(-s))
-        if self.nu == 2.5:
-            return np.asarray((1 + s + s * s / 3) * np.exp(-s))
+        if self.nu in _POLYNOMIALS_OF_MATERN:
+            polynomial = np.polynomial.polynomial.polyval(s, _POLYNOMIALS_OF_MATERN[self.nu])
+            return np.asarray(polynomial * np.exp(-s))
         # K_nu(s) overflows as s goes to 0; where it would, k is 1 to all digits.
         log_gamma = special.gammaln(self.nu)
         smallest = np.exp(max(-690.0, np.log(2) + (log_gamma - 650) / self.nu))
@@ -323,78 +334,35 @@ class Matern(ShiftInvariantKernel):
         return np.asarray(np.minimum(1.0, 2 * np.exp(logarithm) * special.kve(self.nu, s)))
 
 
-@storable
-class ShiftInvariant(ShiftInvariantKernel):
-    """A kernel of your own, E cos<w, gamma (x - y)>, given by a function that draws w.
+def normal_lengths(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """The lengths |g| of n standard normal vectors in d dimensions, in random order.
 
-    Parameters
-    ----------
-    draw : callable
-        `draw(n, d, rng)` returns n independent frequencies in d dimensions as an array of shape
-        (n, d); rng is a `numpy.random.Generator`.
-    value : callable or None, default=None
-        `value(differences)` returns k for an array of differences, the last axis of which is d.
-        Without it the map works, but exact Gram matrices do not.
-    isotropic : bool, default=False
-        Whether the law of w is the same in all directions; it may then be drawn orthogonally.
-    gamma : float, "scale" or "median", default=1.0
-        As for `Cauchy`.
-
-    Examples
-    --------
-    The product of sin(d_i) / d_i, whose frequencies are uniform on a cube:
-
-    >>> import numpy as np
-    >>> from craftmaps import FourierFeatures
-    >>> from craftmaps.kernels import ShiftInvariant
-    >>> kernel = ShiftInvariant(
-    ...     lambda n, d, rng: rng.uniform(-1, 1, (n, d)),
-    ...     value=lambda differences: np.sinc(differences / np.pi).prod(axis=-1),
-    ... )
-    >>> X = np.random.default_rng(0).random((10, 3))
-    >>> Z = FourierFeatures(kernel, n_components=4096, random_state=0).fit_transform(X)
-    >>> bool(np.abs(Z @ Z.T - kernel(X)).max() < 0.05)
-    True
+    Each has the chi distribution, but together they have one in each n-th of it (stratified
+    sampling): sums over them vary less than over independent ones.
     """
+    levels = (rng.permutation(n) + rng.random(n)) / n
+    return np.asarray(np.sqrt(2 * special.gammaincinv(d / 2, levels)))
 
-    threads = False
 
-    def __init__(
-        self,
-        draw: Callable[[int, int, np.random.Generator], Any],
-        value: Callable[[np.ndarray], Any] | None = None,
-        isotropic: bool = False,
-        gamma: float | str = 1.0,
-    ) -> None:
-        self.draw = draw
-        self.value = value
-        self.isotropic = isotropic
-        self.gamma = gamma
+def _variance(X: Any) -> float:
+    """The variance of all entries of X; 1 if all of them are equal."""
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        variance = float(X.multiply(X).mean() - X.mean() ** 2)
+    else:
+        variance = float(np.var(X, dtype=np.float64))
+    return variance if variance > 0 else 1.0
 
-    def lengths(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray | None:
-        if not self.isotropic:
-            return None
-        return np.asarray(np.linalg.norm(self.frequencies(n, d, rng), axis=1))
 
-    def _check(self) -> None:
-        for name, needed in (("draw", True), ("value", False)):
-            given = getattr(self, name)
-            if not callable(given) and (needed or given is not None):
-                raise ValueError(f"ShiftInvariant: {name} must be a function, got {given!r}.")
+def _median_distance(X: Any, metric: str) -> float:
+    """The median distance between two different rows of a sample of X; 1 if it is 0."""
+    from sklearn.metrics import pairwise_distances  # slow to import, seldom needed
 
-    def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
-        drawn = np.asarray(self.draw(n, d, rng), dtype=float)
-        if drawn.shape != (n, d) or not np.isfinite(drawn).all():
-            raise ValueError(
-                f"ShiftInvariant: draw({n}, {d}, rng) must return finite numbers of shape "
-                f"({n}, {d}), got shape {drawn.shape}."
-            )
-        return drawn
-
-    def _against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
-        if self.value is None:
-            raise ValueError(
-                "ShiftInvariant has no exact values, because it was given no `value` function."
-            )
-        value, gamma = self.value, float(self.gamma)
-        return pairs.of_differences(Y, lambda differences: value(gamma * differences))
+    n_rows = X.shape[0]
+    if n_rows > _BANDWIDTH_ROWS:
+        rng = np.random.default_rng(_BANDWIDTH_SEED)
+        X = X[np.sort(rng.choice(n_rows, _BANDWIDTH_ROWS, replace=False))]
+    distances = pairwise_distances(X.astype(np.float64), metric=metric)
+    distances = distances[np.triu_indices(X.shape[0], k=1)]
+    median = float(np.median(distances)) if distances.size else 0.0
+    return median if median > 0 else 1.0

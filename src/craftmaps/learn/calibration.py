@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
 from craftmaps.learn.map_rows import place_priority
+from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
 _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
@@ -26,12 +27,27 @@ class RowSample:
     are classes, or the targets of a regression.
     """
 
+    size: int
+    Z: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    _priority: np.ndarray
+
     def __init__(self, size: int, n_features: int, dtype: np.dtype) -> None:
         self.size = size
         self.Z = np.empty((0, n_features), dtype)
         self.labels = np.empty(0, np.int64)
         self.weights = np.empty(0)
         self._priority = np.empty(0, np.uint64)
+
+    def _check_stored(self) -> None:
+        n_rows = len(self._priority)
+        expect(n_rows <= self.size, "no more rows than the size of the sample")
+        expect_array("Z", self.Z, "f", (n_rows, None))
+        expect(self.labels.dtype.kind in "iuf", "labels of numbers")
+        expect(self.labels.shape[:1] == (n_rows,) and self.labels.ndim <= 2, "a label for each row")
+        expect_array("weights", self.weights, "f", (n_rows,))
+        expect_array("priority", self._priority, "u", (n_rows,))
 
     def add(
         self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray, index: np.ndarray

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 
+from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
 DISCRIMINANT = "discriminant"
@@ -17,8 +18,19 @@ _NO_SHARE = 1e-12  # of a class in all rows: what rounding leaves of none
 
 
 @storable
+class Unchanged:
+    """Targets of a regression, which need no code."""
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        return targets
+
+
+@storable
 class OneVsRest:
     """One target per class: 1 on its rows, -1 on all others."""
+
+    n_classes: int
+    n_bits: int
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = self.n_bits = n_classes
@@ -29,9 +41,14 @@ class OneVsRest:
         targets[np.arange(len(labels)), labels] = 1.0
         return targets
 
+    __call__ = encode
+
     def scores(self, predicted: np.ndarray) -> np.ndarray:
         """A score per class, the largest of which wins."""
         return predicted
+
+    def _check_stored(self) -> None:
+        expect(self.n_bits == self.n_classes >= 2, "one bit for each of at least two classes")
 
 
 @storable
@@ -105,6 +122,10 @@ class Discriminant:
         sums, squares = member.T @ centred, (centred.T * weights) @ centred
         return cls.learn(share, mean, sums / total, squares / total, eps, same_sum)
 
+    def _check_stored(self) -> None:
+        expect_array("matrix", self.matrix, "f", (len(self.offset), len(self.offset)))
+        expect_array("offset", self.offset, "f", (None,))
+
     def scores(self, predicted: np.ndarray) -> np.ndarray:
         """Logarithms of the probabilities of Gaussian classes, up to a constant of the row."""
         matrix, offset = (a.astype(predicted.dtype) for a in (self.matrix, self.offset))
@@ -135,6 +156,12 @@ class CodeMatrix:
     array([2])
     """
 
+    matrix: np.ndarray
+    n_classes: int
+    n_bits: int
+    decoding: str
+    _inverse: np.ndarray | None
+
     def __init__(self, matrix: Any, decoding: str) -> None:
         self.matrix = _checked(matrix)
         self.n_classes, self.n_bits = self.matrix.shape
@@ -151,6 +178,17 @@ class CodeMatrix:
     def encode(self, labels: np.ndarray) -> np.ndarray:
         """The targets of rows whose classes are numbered by `labels`."""
         return np.asarray(self.matrix[labels])
+
+    __call__ = encode
+
+    def _check_stored(self) -> None:
+        expect(self.decoding in _DECODINGS, f"decoding={self.decoding!r}")
+        expect(self.n_bits >= 1 and self.n_classes >= 2, "at least one bit and two classes")
+        expect_array("matrix", self.matrix, "f", (self.n_classes, self.n_bits))
+        if self.decoding == "pseudo-inverse":
+            expect_array("inverse", self._inverse, "f", (self.n_bits, self.n_classes))
+        else:
+            expect(self._inverse is None, "no inverse")
 
     def scores(self, predicted: np.ndarray) -> np.ndarray:
         """A score per class, the largest of which wins; shape (n_rows, n_classes)."""

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.loops.triangle import add_to_triangle
+from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_block
+from craftmaps.validation import is_integer, is_number
 
 _ROWS = 4096  # rows of a rank-k update when the caller gives more at once
 _SAMPLE = 64  # rows that tell whether columns are far from zero
@@ -65,6 +67,8 @@ class NormalEquations:
     >>> bool(np.allclose(whole.hessian, centred.T @ centred))
     True
     """
+
+    _stored: ClassVar = {"arrays": dict[str, np.ndarray], "metadata": dict[str, Any]}
 
     def __init__(self) -> None:
         self.n_rows = 0
@@ -188,6 +192,7 @@ class NormalEquations:
     def from_arrays(cls, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> Self:
         """The inverse of `to_arrays`."""
         self = cls()
+        _check_sums(arrays, metadata)
         for name in ("n_rows", "weight", "n_features", "n_targets"):
             setattr(self, name, metadata[name])
         self.precision = np.dtype(metadata["precision"])
@@ -292,6 +297,25 @@ class NormalEquations:
         self.z_mean += weight / total * z_step
         self.y_mean += weight / total * y_step
         self.weight = total
+
+
+def _check_sums(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
+    """Raise ValueError unless arrays have the sizes that the metadata say."""
+    n_features, n_targets = metadata["n_features"], metadata["n_targets"]
+    counts = (metadata["n_rows"], n_features, n_targets)
+    expect(all(is_integer(n) and n >= 0 for n in counts), "rows, features and targets are counted")
+    expect(is_number(metadata["weight"]) and metadata["weight"] >= 0, "a weight of at least 0")
+    expect(metadata["precision"] in ("float32", "float64"), "sums of float32 or float64")
+    shapes = {
+        "hessian": (n_features * (n_features + 1) // 2,),
+        "gradient": (n_features, n_targets),
+        "z_mean": (n_features,),
+        "y_mean": (n_targets,),
+        "y_square": (n_targets,),
+    }
+    expect(arrays.keys() == (shapes.keys() if n_features else set()), "the arrays of sums")
+    for name, array in arrays.items():
+        expect_array(name, array, "f", shapes[name])
 
 
 def _reference(Z: np.ndarray) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""A line on the terminal about a long fit."""
+"""A line on the terminal about a long fit.
+
+tqdm does the same and more. It would be one more dependency for every user of the library, and the
+command line and the tests need the exact text of the line, so these few lines stay.
+"""
 
 import shutil
 import sys
@@ -51,6 +55,8 @@ class Progress:
         Rows to come, if known.
     shown : bool or None, default=None
         None shows the line if `stream` is a terminal.
+    doing : str, default=""
+        What is done with the rows; the line begins with it.
     stream : text stream, default=None
         sys.stderr if None.
 
@@ -63,9 +69,14 @@ class Progress:
     """
 
     def __init__(
-        self, total: int | None, shown: bool | None = None, stream: TextIO | None = None
+        self,
+        total: int | None,
+        shown: bool | None = None,
+        doing: str = "",
+        stream: TextIO | None = None,
     ) -> None:
         self.total = total
+        self._doing = doing
         self.rows = 0
         self._line = Line(shown, stream)
         self._start = time.perf_counter()
@@ -77,7 +88,7 @@ class Progress:
         now = time.perf_counter()
         if self._line.shown and now >= self._next:
             self._next = now + _INTERVAL
-            self._line.write(self.line(now - self._start))
+            self._line.write(self._doing + self.line(now - self._start))
 
     def line(self, elapsed: float) -> str:
         """What is shown after `elapsed` seconds."""

@@ -1,9 +1,11 @@
 """Rows in, sums out: the buffer between a feature map and the normal equations."""
 
+import pickle
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -11,11 +13,12 @@ from scipy import sparse
 from craftmaps.learn.calibration import RowSample
 from craftmaps.learn.normal_equations import NormalEquations, check_finite
 from craftmaps.learn.progress import Progress
-from craftmaps.learn.solvers import ridge
 from craftmaps.learn.solvers.memory import MANY
 from craftmaps.learn.solvers.precision import loses_directions
+from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.solvers.span import RowSpace
 from craftmaps.maps.base import FeatureMap
+from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
 Encode = Callable[[np.ndarray], np.ndarray]
@@ -53,9 +56,30 @@ class FeatureStream:
     first_row : int, default=0
         The place of its first row, where this is a part of a longer stream.
     lock : RLock
-        Held by who solves: that moves rows from the buffer into the sums.
+        Held while solving, because solving moves rows from the buffer into the sums.
     """
 
+    _stored: ClassVar = {
+        "feature_map": Any,
+        "n_features": int,
+        "encode": Any,
+        "n_rows": int,
+        "first_row": int,
+        "folds": list[NormalEquations],
+        "sample": RowSample,
+        "solution": Solution | None,
+        "temperature": float | None,
+        "_calibrates": bool,
+        "_doubles": bool | None,
+        "_Z": np.ndarray,
+        "_y": np.ndarray,
+        "_weights": np.ndarray,
+        "_index": np.ndarray,
+        "_filled": int,
+        "_closed": bool,
+        "_capacity": int,
+    }
+    first_row = 0  # of files that do not say, as the next
     _calibrates = True  # of files that do not say
     _doubles: bool | None = None  # whether products are taken in float64; None before the first
 
@@ -78,7 +102,7 @@ class FeatureStream:
         self.folds = _empty(n_folds)
         self.sample = RowSample(sample_rows, n_features, dtype)
         self._calibrates = calibrates
-        self.solution: ridge.Solution | None = None  # of all rows so far, when it is known
+        self.solution: Solution | None = None  # of all rows so far, when it is known
         self.temperature: float | None = None
         self._Z = np.empty((capacity, n_features), dtype)
         self._y = np.empty(0)
@@ -147,6 +171,19 @@ class FeatureStream:
         empty._doubles = self._doubles
         return empty
 
+    def to_bytes(self) -> bytes:
+        """What was seen, without the map and the code, which the receiver has; for `from_bytes`."""
+        self.settle()
+        light = copy(self)
+        light.feature_map = light.encode = None  # type: ignore[assignment]
+        return pickle.dumps(light, protocol=5)
+
+    def from_bytes(self, data: Any) -> "FeatureStream":
+        """Another stream with this one's map and code, and what `to_bytes` wrote."""
+        stream: FeatureStream = pickle.loads(data)
+        stream.feature_map, stream.encode = self.feature_map, self.encode
+        return stream
+
     def settle(self) -> None:
         """Add the rows of the buffer to the sums, unless they are less to carry than sums."""
         if self._filled >= self.n_features or self._has_sums:
@@ -186,10 +223,10 @@ class FeatureStream:
     def closed(self) -> "FeatureStream":
         """What is needed to predict: the solution without the sums, which takes no more rows."""
         dtype, n_folds = self._Z.dtype, len(self.folds)
-        copy = FeatureStream(self.feature_map, self.n_features, 0, dtype, self.encode, n_folds)
-        copy.n_rows, copy.solution, copy.temperature = self.n_rows, self.solution, self.temperature
-        copy._closed = True
-        return copy
+        bare = FeatureStream(self.feature_map, self.n_features, 0, dtype, self.encode, n_folds)
+        bare.n_rows, bare.solution, bare.temperature = self.n_rows, self.solution, self.temperature
+        bare._closed = True
+        return bare
 
     def __getstate__(self) -> dict[str, Any]:
         used = {name: getattr(self, name)[: self._filled] for name in _BUFFERS}
@@ -198,6 +235,7 @@ class FeatureStream:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
         capacity = state.pop("_capacity")
         self.__dict__.update(state)
         self.lock = RLock()
@@ -210,6 +248,22 @@ class FeatureStream:
             setattr(self, name, whole)
         for fold in self.folds[1:]:
             fold.share_work(self.folds[0])
+
+    def _check_stored(self) -> None:
+        n, width = self._filled, self.n_features
+        counts = (width - 1, n, len(self._Z) - n, self.n_rows, self.first_row, len(self.folds) - 1)
+        expect(min(counts) >= 0, "a number of features, and rows that fit the buffer")
+        expect(self.first_row + self.n_rows < 1 << 53, "a number of rows")
+        expect_array("Z", self._Z, "f", (None, width))
+        expect_array("weights", self._weights, "f", (len(self._Z),))
+        expect_array("index", self._index, "i", (len(self._Z),))
+        expect(self._y.dtype.kind in "iuf" and self._y.ndim <= 2, "targets of numbers")
+        expect(len(self._y) == len(self._Z) or not n, "a target for each row")
+        expect_array("Z of the sample", self.sample.Z, "f", (None, width))
+        for fold in self.folds:
+            expect(fold.n_features in (0, width), "sums of as many features")
+        if self.solution is not None:
+            expect_array("coef", self.solution.coef, "f", (width, None))
 
     def check_open(self) -> None:
         """Raise ValueError if the sums were left behind."""
@@ -295,7 +349,7 @@ class Problem:
         """Features in the coordinates of the problem."""
         return Z if self.space is None else self.space.project(Z)
 
-    def restore(self, solution: ridge.Solution) -> ridge.Solution:
+    def restore(self, solution: Solution) -> Solution:
         """A solution of the problem as one for features."""
         if self.space is not None:
             solution.coef = self.space.lift(solution.coef)

@@ -5,7 +5,10 @@ from typing import Any
 
 import craftmaps.learn
 import craftmaps.maps  # noqa: F401  (a file is read with the parts that are known)
+from craftmaps.models.onnx import export_onnx
 from craftmaps.storage import model_file
+
+__all__ = ["export_onnx", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> Any:

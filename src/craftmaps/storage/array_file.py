@@ -7,8 +7,6 @@ the format and of the library, and a checksum of header and arrays.
 import hashlib
 import json
 import os
-import uuid
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,10 +14,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-FORMAT_VERSION = 1  # raised when older libraries could no longer read what is written
+from craftmaps.storage.atomic import write_whole
+
+FORMAT_VERSION = 2  # raised when older libraries could no longer read what is written
 _LONGEST_HEADER = 100_000_000  # as in the safetensors library
 
-_TYPES = {"bool": "BOOL"} | {
+NUMBER_TYPES = {"bool": "BOOL"} | {  # by their names in NumPy and in the files
     f"{name}{bits}": f"{letter}{bits}"
     for name, letter, sizes in (
         ("int", "I", (8, 16, 32, 64)),
@@ -68,35 +68,6 @@ def write(
     write_whole(path, lambda file: _fill(file, metadata, arrays))
 
 
-def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], object]) -> None:
-    """Write a file whole or not at all, with what `fill` writes.
-
-    It is written beside its place and renamed when all of it is on the disk, so that what was there
-    before stays as it is until then, and also when the disk is full or the power fails. What a
-    symbolic link leads to is written, and the link stays.
-    """
-    check_place(path)
-    place = Path(os.path.realpath(path))
-    unfinished = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
-    try:
-        with unfinished.open("xb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(place)
-    except OSError as error:
-        raise OSError(error.errno, f"{path} was not written: {error.strerror}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
-    _sync_folder(place.parent)
-
-
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Raise OSError if a path leads to what a file must not replace: a folder, a device, a pipe."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(f"{path} is not a file that can be replaced; give the path of another file.")
-
-
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a file of `write`; ValueError names the reason where it is refused.
 
@@ -109,10 +80,10 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             _check_origin(path, kind, metadata)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: _array(file, name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(f"{path} is refused: {_damage(path)}.") from error
-    except (TypeError, KeyError) as error:
+    except TypeError as error:
         raise ValueError(f"{path} is refused: it has arrays of a type unknown here.") from error
     if metadata.get("checksum") != _checksum(metadata, arrays):
         raise ValueError(
@@ -142,6 +113,13 @@ def _check_origin(path: Path, kind: str, metadata: dict[str, str]) -> None:
         )
     if found != kind:
         raise ValueError(f"{path} is refused: it is a {found}, and a {kind} is wanted.")
+
+
+def _array(file: Any, name: str) -> np.ndarray:
+    if file.get_slice(name).get_dtype() not in NUMBER_TYPES.values():
+        raise TypeError(name)
+    array: np.ndarray = file.get_tensor(name)
+    return array
 
 
 def _damage(path: Path) -> str:
@@ -179,7 +157,7 @@ def _checksum(metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> str:
 
 
 def _plain(name: str, array: np.ndarray) -> np.ndarray:
-    if array.dtype.name not in _TYPES:
+    if array.dtype.name not in NUMBER_TYPES:
         raise TypeError(f"array {name!r} is of {array.dtype}, which these files do not hold.")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
@@ -192,7 +170,7 @@ def _fill(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, np.ndarray
     for name in ordered:
         array, start = arrays[name], end
         end += array.nbytes
-        kind = _TYPES[array.dtype.name]
+        kind = NUMBER_TYPES[array.dtype.name]
         entries[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, end]}
     described = json.dumps(entries, separators=(",", ":")).encode()
     described += b" " * (-len(described) % 8)
@@ -200,13 +178,3 @@ def _fill(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, np.ndarray
     file.write(described)
     for name in ordered:
         file.write(arrays[name].reshape(-1).view(np.uint8).data)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until a renaming in a folder is on the disk, where folders can be opened."""
-    if os.name == "posix":
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)

@@ -1,31 +1,33 @@
 """Objects of the library as JSON and arrays, and back: what a model file holds.
 
-A file names classes that are marked `@storable` where they are written, and gives the contents of
-their instances. Nothing else can be named, so opening a file runs no other code.
+A file names classes that are marked `@storable` and gives the values of their declared fields (see
+`craftmaps.storage.fields`). Nothing else can be named, so opening a file runs no other code.
 """
 
 import math
-from types import FunctionType, MethodType
-from typing import Any, TypeVar
+import warnings
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
 
-_storable: dict[str, Any] = {"FrozenEstimator": FrozenEstimator}
-Part = TypeVar("Part", bound=Any)
-_METHODS = ("encode",)
+from craftmaps.storage.array_file import NUMBER_TYPES
+from craftmaps.storage.fields import (
+    class_named,
+    fields_of,
+    is_storable,
+    matches,
+    restored,
+    storable,
+    stored_state,
+)
+
+__all__ = ["Packer", "Unpacker", "storable"]
+
 _SMALLER = (np.int8, np.uint8, np.int16, np.uint16, np.float16, np.int32, np.uint32, np.float32)
-_SAMPLE = 256  # entries that show whether an array is worth trying to shrink
-
-
-def storable(part: Part) -> Part:
-    """Allow a class, or a function, in model files, under its own name."""
-    name = part.__name__
-    if _storable.setdefault(name, part) is not part:
-        raise ValueError(f"another part of models is called {name!r} already; rename this one.")
-    return part
+_SAMPLE_OF_ARRAY = 256  # entries that show whether an array is worth trying to shrink
+_FUNCTIONS_OF_0_1_0 = {"_as_floats": "Unchanged"}  # and the classes that have taken their places
 
 
 class Packer:
@@ -95,14 +97,23 @@ class Packer:
         return {"array": name, "dtype": array.dtype.name, "fortran": fortran}
 
     def _object(self, value: Any, where: str) -> Any:
-        if isinstance(value, MethodType) and value.__name__ in _METHODS:
-            return {"method": value.__name__, "of": self.pack(value.__self__, where)}
-        if isinstance(value, FunctionType) and _is_known(value):
-            return {"function": value.__name__}
         kind = type(value)
-        if not _is_known(kind):
+        if not is_storable(kind):
             raise TypeError(_complaint(value, where))
-        state = vars(value) if isinstance(value, BaseEstimator) else value.__getstate__()
+        state, unknown = stored_state(value)
+        if unknown:
+            warnings.warn(
+                f"{where}.{unknown[0]} is not stored, because {kind.__name__} does not declare it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        fields = fields_of(kind)
+        for name, part in state.items():
+            if not matches(part, fields[name].kind):
+                raise TypeError(
+                    f"{where}.{name} is a {type(part).__name__}, and {kind.__name__} declares it "
+                    f"as {fields[name].kind}."
+                )
         return {
             "class": kind.__name__,
             "state": {name: self.pack(part, f"{where}.{name}") for name, part in state.items()},
@@ -150,44 +161,22 @@ class Unpacker:
             rows = sparse.csr_matrix((data, indices, indptr), shape=shape)
             rows.check_format(full_check=True)
             return rows
-        if "method" in tree:
-            if tree["method"] not in _METHODS:
-                raise TypeError(f"the method {tree['method']!r} is not allowed")
-            return getattr(self.unpack(tree["of"]), tree["method"])
+        if "method" in tree:  # version 0.1.0 stored the method of a code, where now is the code
+            if tree["method"] != "encode":
+                raise ValueError(f"the method {tree['method']!r} is not allowed")
+            return self.unpack(tree["of"])
         if "function" in tree:
-            return _known(tree["function"])
-        return self._object(tree)
-
-    def _object(self, tree: dict[str, Any]) -> Any:
-        kind = _known(tree["class"])
-        value = kind.__new__(kind)
-        state = {name: self.unpack(part) for name, part in tree["state"].items()}
-        if hasattr(kind, "_upgraded"):  # names of attributes may have changed since
-            state = kind._upgraded(state)
-        if hasattr(kind, "__setstate__") and not issubclass(kind, BaseEstimator):
-            value.__setstate__(state)
-        else:
-            value.__dict__.update(state)
-        if hasattr(kind, "_check_stored") and hasattr(value, "_n_features_out"):
-            kind._check_stored(value)  # of the class: a file may give the instance anything
-        return value
-
-
-def _known(name: Any) -> Any:
-    """A class, or the function, that a file may name."""
-    if name not in _storable:
-        raise TypeError(f"no part of a model is called {name!r}")
-    return _storable[name]
-
-
-def _is_known(part: Any) -> bool:
-    return _storable.get(part.__name__) is part
+            if tree["function"] not in _FUNCTIONS_OF_0_1_0:
+                raise ValueError(f"the function {tree['function']!r} is not allowed")
+            return class_named(_FUNCTIONS_OF_0_1_0[tree["function"]])()
+        kind = class_named(tree["class"])
+        return restored(kind, {name: self.unpack(part) for name, part in tree["state"].items()})
 
 
 def _number_type(name: Any) -> np.dtype:
-    dtype = np.dtype(str(name))
-    if dtype.kind not in "biuf":
-        raise TypeError(f"arrays of {dtype} are not allowed")
+    if name not in NUMBER_TYPES:
+        raise ValueError(f"arrays of {name!r} are not allowed")
+    dtype: np.dtype = np.dtype(name)
     return dtype
 
 
@@ -195,7 +184,7 @@ def _shrunk(array: np.ndarray) -> np.ndarray:
     """The same numbers in the smallest type that holds all of them exactly."""
     if array.dtype.kind == "b":
         return array
-    sample = array.reshape(-1)[:_SAMPLE]
+    sample = array.reshape(-1)[:_SAMPLE_OF_ARRAY]
     for smaller in _SMALLER:
         dtype = np.dtype(smaller)
         fits = dtype.itemsize < array.itemsize and (array.dtype.kind == "f" or dtype.kind != "f")
@@ -221,5 +210,6 @@ def _complaint(value: Any, where: str) -> str:
         )
     return (
         f"{where} is a {type(value).__module__}.{type(value).__qualname__}, and a model file holds "
-        f"maps and learners of craftmaps only; use joblib.dump, or one of its maps."
+        f"maps and learners of craftmaps and classes marked @craftmaps.storage.storable; use one "
+        f"of these, or joblib.dump."
     )

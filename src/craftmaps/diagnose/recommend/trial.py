@@ -10,7 +10,8 @@ from sklearn.base import clone
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.one_pass import SAMPLE_ROWS
-from craftmaps.learn.solvers.ridge import LeftOut, RidgePath
+from craftmaps.learn.solvers.ridge import RidgePath
+from craftmaps.learn.solvers.solution import LeftOut
 from craftmaps.maps import Nystroem
 
 _ROWS = 4096

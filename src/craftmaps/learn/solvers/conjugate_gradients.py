@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg import LinAlgWarning, eigh, pinvh
 
 from craftmaps.learn.normal_equations import check_finite
-from craftmaps.learn.solvers.ridge import EQUAL, Solution, check_weight
+from craftmaps.learn.solvers.ridge import EQUAL, check_weight
+from craftmaps.learn.solvers.solution import Solution
 
 _ROWS = 4096  # whose products are taken in their own precision before they are summed in float64
 _SAMPLE = 4096  # rows at most that make the preconditioner,

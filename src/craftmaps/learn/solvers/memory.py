@@ -68,7 +68,7 @@ def refuse_too_many_rows(n_rows: int, n_features: int, itemsize: int, *, spanned
     if features <= available:
         advice = "use fewer rows"
         if n_rows > MANY:
-            advice += ", or one alpha for all targets, a number or 'gcv'"
+            advice += ", or one alpha for all targets, a number or 'auto'"
     raise MemoryError(
         f"{n_rows} rows of {n_features} features need {features / 1e9:.2f} GB, products of them "
         f"{products / 1e9:.2f} GB, and {available / 1e9:.2f} GB are available; {advice}."

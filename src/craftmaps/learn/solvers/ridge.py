@@ -1,8 +1,7 @@
 """The ridge solve: one factorisation for all targets, alpha from the statistics of the pass."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,73 +13,12 @@ from craftmaps.learn.solvers.band import BandForm
 from craftmaps.learn.solvers.factor import factor
 from craftmaps.learn.solvers.penalty import whitening
 from craftmaps.learn.solvers.precision import FLOOR
+from craftmaps.learn.solvers.solution import LeftOut, Solution
 from craftmaps.learn.solvers.tridiagonal import TridiagonalForm
-from craftmaps.storage.packing import storable
 
 _STEPS = 4  # alphas per decade when one is searched
 EQUAL = 1e-3  # relative difference of scores that does not count
-_INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in errors of rows left out
 _LARGE = 2048  # features from which a reduction to a band is faster than one to three diagonals
-
-
-@storable
-@dataclass
-class Solution:
-    """Coefficients and how they were found.
-
-    coef is (n_features, n_targets); alpha, jitter and condition are numbers, or one per target.
-    jitter is the most that had to be added to an entry of the diagonal. condition is that of the
-    matrix that was solved: the ratio of extreme eigenvalues when alpha was searched, otherwise
-    LAPACK's estimate in the 1-norm, for features scaled to equal lengths. alphas and scores are the
-    search, if any, and left_out says that it was by rows left out. discriminant makes scores of
-    one-vs-rest predictions, if it was asked for. mean_leverage is that of a row of weight 1, where
-    the system was solved by iteration and those of single rows are not known; condition is then an
-    estimate from a sample of the rows.
-    """
-
-    coef: np.ndarray
-    intercept: np.ndarray
-    alpha: Any
-    jitter: Any
-    condition: Any
-    alphas: np.ndarray | None = None
-    scores: np.ndarray | None = None
-    left_out: bool = False
-    discriminant: Discriminant | None = None
-    mean_leverage: float | None = None
-
-
-@dataclass
-class LeftOut:
-    """Some of the rows behind the sums, by whose errors alpha is chosen.
-
-    Each is left out in turn. Z, Y and weights are their features, targets and weights; `loss` makes
-    scores of what is then predicted for them: the mean squared errors of the targets if it is None.
-    """
-
-    Z: np.ndarray
-    Y: np.ndarray
-    weights: np.ndarray
-    loss: Callable[[np.ndarray], np.ndarray] | None = None
-
-    def scores(self, predicted: np.ndarray) -> np.ndarray:
-        """One per target, or as many as `loss` makes."""
-        if self.loss is not None:
-            return self.loss(predicted)
-        return np.asarray(np.average((self.Y - predicted) ** 2, axis=0, weights=self.weights))
-
-    def others(self, leverages: np.ndarray) -> np.ndarray:
-        """1 - leverage of each row; of a row of weight 2, of one of its two copies."""
-        return np.asarray(1 - leverages * np.minimum(self.weights, 1))
-
-    def are_clear(self, leverages: np.ndarray) -> bool:
-        """Whether no row is interpolated, of which rounding hides what it would be without it."""
-        return bool((self.others(leverages)[self.weights > 0] > _INTERPOLATES).all())
-
-    def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
-        """Predictions without the row itself, from those with it."""
-        others = np.maximum(self.others(leverages), 1e-12)
-        return np.asarray(self.Y - (self.Y - fitted) / others[:, None])
 
 
 def solve(

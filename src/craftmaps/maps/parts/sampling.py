@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from craftmaps.kernels import ShiftInvariantKernel
-from craftmaps.kernels.normal_lengths import normal_lengths
+from craftmaps.kernels.shift_invariant import normal_lengths
 from craftmaps.maps.parts.frequencies import (
     MIN_ROTATION,
     FastfoodFrequencies,

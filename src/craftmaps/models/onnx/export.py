@@ -8,10 +8,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-import craftmaps.models.onnx.kernels  # noqa: F401
 from craftmaps.models.onnx.graph import OPSET, Graph
 from craftmaps.models.onnx.learners import outputs, type_of, width_of
-from craftmaps.storage.array_file import write_whole
+from craftmaps.storage.atomic import write_whole
 
 
 def onnx_model(fitted: Any) -> onnx.ModelProto:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from onnx import TensorProto
+from scipy.linalg import hadamard
 
 OPSET = 18  # the operators of this version are used, unless a caller asks for another
 LEAST_OPSET = 17  # the first with DFT
@@ -136,13 +137,6 @@ class Graph:
         b = 1 << (size.bit_length() // 2)
         a = size // b
         t = self.reshape(x, 0, copies, a, b)
-        t = self.add("MatMul", t, self.floats(_sylvester(b)))
-        t = self.add("MatMul", self.floats(_sylvester(a)), t)
+        t = self.add("MatMul", t, self.floats(hadamard(b)))
+        t = self.add("MatMul", self.floats(hadamard(a)), t)
         return self.reshape(t, 0, copies, size)
-
-
-def _sylvester(size: int) -> np.ndarray:
-    matrix = np.ones((1, 1))
-    while len(matrix) < size:
-        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    return matrix

@@ -7,7 +7,6 @@ from onnx import TensorProto
 
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
 from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest
-from craftmaps.learn.one_pass import solution_of
 from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
 
@@ -20,7 +19,7 @@ def outputs(g: Graph, x: str, fitted: Any, raw_scores: bool = False) -> dict[str
     if isinstance(fitted, OnePassRegressor):
         return {"variable": _targets(g, x, fitted)}
     if isinstance(fitted, OnePassClassifier):
-        scores = _scores(g, _targets(g, x, fitted), fitted._decoder)
+        scores = _scores(g, _targets(g, x, fitted), fitted.decoder_)
         winner = g.add("ArgMax", scores, axis=1, keepdims=0)
         label = g.add("Gather", labels_of(fitted.classes_), winner, axis=0)
         if raw_scores:
@@ -42,7 +41,7 @@ def labels_of(classes: np.ndarray) -> np.ndarray:
 
 
 def _targets(g: Graph, x: str, fitted: Any) -> str:
-    solution = solution_of(fitted)
+    solution = fitted.solution_
     z = onnx_features(g, x, fitted.feature_map_)
     product = g.add("MatMul", z, solution.coef.astype(np.float32))
     return g.add("Add", product, solution.intercept.astype(np.float32))
@@ -76,7 +75,7 @@ def _scores(g: Graph, predicted: str, code: OneVsRest | CodeMatrix | Discriminan
 
 def _decisions(g: Graph, scores: str, fitted: Any) -> str:
     """A column per class; of two, the second is decision_function and the first its negative."""
-    if len(fitted.classes_) > 2 or isinstance(fitted._decoder, OneVsRest):
+    if len(fitted.classes_) > 2 or isinstance(fitted.decoder_, OneVsRest):
         return scores
     return g.add("MatMul", scores, g.floats(np.array([[1.0, -1.0], [-1.0, 1.0]])))
 

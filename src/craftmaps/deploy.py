@@ -1,0 +1,25 @@
+"""The former name of `craftmaps.models.onnx`; it will be removed in the next release."""
+
+import warnings
+from typing import Any
+
+from craftmaps.models import onnx
+
+_MOVED = ("export_onnx", "register_converters")
+
+
+def __getattr__(name: str) -> Any:
+    """Hand out a name that has moved, with a warning that says where it is now."""
+    if name not in _MOVED:
+        raise AttributeError(f"module 'craftmaps.deploy' has no attribute {name!r}")
+    warnings.warn(
+        f"craftmaps.deploy.{name} has moved to craftmaps.models.onnx.{name}; craftmaps.deploy will "
+        f"be removed in the next release.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return getattr(onnx, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_MOVED]

@@ -1,0 +1,93 @@
+"""What a solver returns, and the rows by which it chooses alpha."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craftmaps.learn.codes import Discriminant
+from craftmaps.storage.expect import expect_array
+from craftmaps.storage.packing import storable
+
+_INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in leave-one-out errors
+
+
+@storable
+@dataclass
+class Solution:
+    """Coefficients and how they were found.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_features, n_targets)
+    intercept : ndarray of shape (n_targets,)
+    alpha, jitter, condition : float, or ndarray of shape (n_targets,)
+        `jitter` is the largest number that had to be added to an entry of the diagonal. `condition`
+        is the condition number of the matrix that was solved: the ratio of extreme eigenvalues if
+        alpha was searched, otherwise LAPACK's estimate in the 1-norm for features scaled to equal
+        lengths. After iteration it is an estimate from a sample of the rows.
+    alphas, scores : ndarray or None
+        The alphas that were tried, if any, and the score of each.
+    left_out : bool
+        Whether the scores come from rows that were left out.
+    discriminant : Discriminant or None
+        Turns one-vs-rest predictions into scores of classes, if it was asked for.
+    mean_leverage : float or None
+        The mean leverage of a row of weight 1, if the system was solved by iteration, where the
+        leverages of single rows are not known.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    alpha: Any
+    jitter: Any
+    condition: Any
+    alphas: np.ndarray | None = None
+    scores: np.ndarray | None = None
+    left_out: bool = False
+    discriminant: Discriminant | None = None
+    mean_leverage: float | None = None
+
+    def _check_stored(self) -> None:
+        expect_array("intercept", self.intercept, "f", (None,))
+        expect_array("coef", self.coef, "f", (None, len(self.intercept)))
+        for name, number in (("alpha", self.alpha), ("jitter", self.jitter)):
+            expect_array(name, np.asarray(number), "fiu", np.shape(number)[:1])
+        if self.discriminant is not None:
+            expect_array("offset", self.discriminant.offset, "f", (len(self.intercept),))
+
+
+@dataclass
+class LeftOut:
+    """Some of the rows behind the sums, by whose leave-one-out errors alpha is chosen.
+
+    Z, Y and weights are the features, targets and weights of these rows. `loss` turns what is
+    predicted for them into scores; None stands for the mean squared error of each target.
+    """
+
+    Z: np.ndarray
+    Y: np.ndarray
+    weights: np.ndarray
+    loss: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def scores(self, predicted: np.ndarray) -> np.ndarray:
+        """One score per target, or as many as `loss` returns."""
+        if self.loss is not None:
+            return self.loss(predicted)
+        return np.asarray(np.average((self.Y - predicted) ** 2, axis=0, weights=self.weights))
+
+    def without_itself(self, leverages: np.ndarray) -> np.ndarray:
+        """1 - leverage of each row; a row of weight 2 counts as two rows, one of which stays."""
+        return np.asarray(1 - leverages * np.minimum(self.weights, 1))
+
+    def are_clear(self, leverages: np.ndarray) -> bool:
+        """False if any row is interpolated: its leave-one-out prediction is then meaningless,
+        because 1 - leverage is below rounding error.
+        """
+        return bool((self.without_itself(leverages)[self.weights > 0] > _INTERPOLATES).all())
+
+    def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
+        """Leave-one-out predictions, from those of the model that knows the rows."""
+        rest = np.maximum(self.without_itself(leverages), 1e-12)
+        return np.asarray(self.Y - (self.Y - fitted) / rest[:, None])

@@ -1,0 +1,188 @@
+"""What of an object may be in a file: the fields that its class declares.
+
+A class is marked `@storable` where it is written. Its fields are
+
+- the fields of a dataclass;
+- the parameters of an estimator's constructor;
+- the attributes that are annotated in the body of the class or of its bases, as in
+  `signs_: np.ndarray`. A value that does not match the annotation is refused;
+- for a class whose `__getstate__` gives something else than its attributes, what its class
+  attribute `_stored` lists, a dict of names and types.
+
+A field may be missing from a file if the class has a default for it: a class attribute, or the
+default of a parameter. An estimator that is not fitted has its parameters only.
+`_upgraded(state)`, a class method, may rename what older releases wrote. `_check_stored(self)`
+raises ValueError if the fields of a fitted object do not fit together; it must make sure that
+compiled loops stay within their arrays.
+"""
+
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+
+_storable: dict[str, Any] = {}
+Part = TypeVar("Part", bound=type)
+_REQUIRED = object()
+_NOT_STORED = "_metadata_request"  # what scikit-learn's metadata routing was told on this instance
+
+
+@dataclass(frozen=True)
+class Field:
+    """A declared field: the annotation that its values match, and what a file may leave out."""
+
+    kind: Any
+    default: Any = _REQUIRED
+    is_parameter: bool = False
+
+
+_OF_SCIKIT_LEARN = {  # set by scikit-learn itself on some instances
+    "n_features_in_": Field(int, None),
+    "feature_names_in_": Field(np.ndarray, None),
+    "_sklearn_output_config": Field(dict[str, str], None),
+}
+
+
+def storable(part: Part) -> Part:
+    """Allow a class in model files, under its own name."""
+    name = part.__name__
+    if _storable.setdefault(name, part) is not part:
+        raise ValueError(f"another part of models is called {name!r} already; rename this one.")
+    return part
+
+
+storable(FrozenEstimator)
+
+
+def is_storable(kind: Any) -> bool:
+    return _storable.get(kind.__name__) is kind
+
+
+def class_named(name: Any) -> Any:
+    """The class that a file may name."""
+    if not isinstance(name, str) or name not in _storable:
+        raise ValueError(f"no part of a model is called {name!r}")
+    return _storable[name]
+
+
+def fields_of(kind: Any) -> dict[str, Field]:
+    """The declared fields of a class."""
+    if hasattr(kind, "_stored"):
+        stored = kind._stored.items()
+        return {name: Field(kind_, getattr(kind, name, _REQUIRED)) for name, kind_ in stored}
+    fields: dict[str, Field] = {}
+    for base in reversed(kind.__mro__):
+        if not base.__module__.startswith(("sklearn.", "builtins")):
+            for name, annotation in inspect.get_annotations(base, eval_str=True).items():
+                if ClassVar not in (annotation, get_origin(annotation)):
+                    fields[name] = Field(annotation, getattr(kind, name, _REQUIRED))
+    if issubclass(kind, BaseEstimator):
+        fields |= _OF_SCIKIT_LEARN
+        for name, parameter in inspect.signature(kind.__init__).parameters.items():
+            if name != "self":
+                empty = parameter.default is inspect.Parameter.empty
+                default = _REQUIRED if empty else parameter.default
+                fields[name] = Field(Any, default, is_parameter=True)
+    elif is_dataclass(kind):
+        fields = {name: fields[name] for name in kind.__dataclass_fields__}
+    return {name: field for name, field in fields.items() if not _is_code(kind, name)}
+
+
+def stored_state(value: Any) -> tuple[dict[str, Any], list[str]]:
+    """The fields of an object with their values, and the names of attributes that are no fields."""
+    kind = type(value)
+    # an estimator's own __getstate__ adds the version of scikit-learn
+    state = vars(value) if isinstance(value, BaseEstimator) else value.__getstate__() or {}
+    fields = fields_of(kind)
+    unknown = [name for name in state if name not in fields and name != _NOT_STORED]
+    return {name: part for name, part in state.items() if name in fields}, unknown
+
+
+def restored(kind: Any, state: dict[str, Any]) -> Any:
+    """An object from the values of its fields; ValueError if they are not what the class declares.
+
+    The checks of the class are looked up on the class, never on the object.
+    """
+    if hasattr(kind, "_upgraded"):
+        state = kind._upgraded(state)
+    fields = fields_of(kind)
+    for name, part in state.items():
+        if name not in fields:
+            raise ValueError(f"{kind.__name__} has no field {name!r}")
+        if not matches(part, fields[name].kind):
+            raise ValueError(f"{kind.__name__}.{name} is a {type(part).__name__}, of another type")
+    parameters = {name: field for name, field in fields.items() if field.is_parameter}
+    is_fitted = not issubclass(kind, BaseEstimator) or bool(state.keys() - parameters.keys())
+    for name, field in (fields if is_fitted else parameters).items():
+        if name not in state and field.default is _REQUIRED:
+            raise ValueError(f"{kind.__name__} lacks its field {name!r}")
+    value = kind.__new__(kind)
+    if issubclass(kind, BaseEstimator):
+        defaults = {name: field.default for name, field in parameters.items()}
+        value.__dict__.update(defaults | state)
+        _check_estimator(value)
+    elif hasattr(kind, "__setstate__"):
+        kind.__setstate__(value, state)
+    else:
+        value.__dict__.update(state)
+    if is_fitted and hasattr(kind, "_check_stored"):
+        kind._check_stored(value)
+    return value
+
+
+def matches(value: Any, kind: Any) -> bool:
+    """Whether a value is of the type that an annotation names."""
+    if isinstance(value, np.generic):
+        value = value.item()  # as it is stored
+    if kind is Any:
+        return True
+    if kind is None:
+        return value is None
+    if kind in (int, float):
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    origin, of = get_origin(kind), get_args(kind)
+    if origin is None:
+        return isinstance(value, kind)
+    if origin in (Union, types.UnionType):
+        return any(matches(value, one) for one in of)
+    if origin is Callable:
+        return callable(value)
+    if not isinstance(value, origin):
+        return False
+    if origin is tuple:
+        each = of[:1] * len(value) if of[1:] == (...,) else of
+        return len(value) == len(each) and all(map(matches, value, each))
+    if origin is dict:
+        return all(matches(k, of[0]) and matches(v, of[1]) for k, v in value.items())
+    return origin is not list or all(matches(item, of[0]) for item in value)
+
+
+def _is_code(kind: Any, name: str) -> bool:
+    """Whether a name is a method or a property of a class, which no field may hide."""
+    attribute = inspect.getattr_static(kind, name, None)
+    return callable(attribute) or hasattr(attribute, "__get__")
+
+
+def _check_estimator(value: BaseEstimator) -> None:
+    """What scikit-learn itself has set."""
+    n_features = getattr(value, "n_features_in_", 1)
+    names = getattr(value, "feature_names_in_", None)
+    output = getattr(value, "_sklearn_output_config", {})
+    kind = type(value).__name__
+    if n_features < 1:
+        raise ValueError(f"{kind} takes rows of {n_features} columns")
+    if names is not None and not (
+        names.shape == (n_features,) and all(isinstance(name, str) for name in names.tolist())
+    ):
+        raise ValueError(f"{kind} has names of columns that are not {n_features} strings")
+    if not set(output) <= {"transform"} or not set(output.values()) <= {
+        "default",
+        "pandas",
+        "polars",
+    }:
+        raise ValueError(f"{kind} has an unknown setting of set_output")
