@@ -188,7 +188,7 @@ def maclaurin(**options):
 
 MAPS = (
     {
-        f"{projection}-{law}-{'h01' if h01 == 'append' else 'all'}{'-complex' if c2r else ''}": maclaurin(
+        f"{projection}-{law}-{h01}{'-complex' if c2r else ''}": maclaurin(
             projection=projection, allocation=law, h01=h01, complex_to_real=c2r
         )
         for projection in ("hadamard", "rademacher", "gaussian")

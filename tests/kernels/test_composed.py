@@ -92,17 +92,19 @@ def test_other_laws_are_unbiased(degrees):
 class OneInnerMap(CompositionalMap):
     """Wrong: all factors share one inner map."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         self.inner_maps_ = [self.inner_maps_[0]] * len(self.inner_maps_)
+        return self
 
 
 class SameSigns(CompositionalMap):
     """Wrong: all factors share one rotation of one inner map."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         self._products.gather[:] = self._products.gather[0]
+        return self
 
 
 @pytest.mark.parametrize("wrong", [OneInnerMap, SameSigns])

@@ -116,9 +116,10 @@ def test_a_fold_without_signs_varies_too_much():
     kernel = Polynomial(3)
 
     class Unsigned(CraftMap):
-        def _draw(self, X, rng):
-            super()._draw(X, rng)
+        def fit(self, X, y=None):
+            super().fit(X, y)
             self._products.signs[:] = 1
+            return self
 
     def error(make):
         return np.sqrt(np.mean([relative_error(make(s), X, kernel) ** 2 for s in range(20)]))
@@ -133,9 +134,10 @@ def test_a_fold_without_signs_varies_too_much():
 class Misscaled(CraftMap):
     """A fold that forgets the scale of degree 2."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         self._products.scale[self._products.degree == 3] *= 1.1
+        return self
 
 
 def test_a_wrong_scale_of_one_degree_is_caught():

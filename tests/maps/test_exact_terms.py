@@ -113,10 +113,11 @@ def test_the_error_beside_exact_monomials_is_as_expected(kernel, degree):
 class WithoutDegree(CraftMap):
     """One whose plan holds degree 3 for exact, and whose columns do not have it."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         *lower, _ = self._exact.higher
         self._exact = dataclasses.replace(self._exact, higher=(*lower, 1e-9))
+        return self
 
 
 @pytest.mark.parametrize("kind", [CraftMap, WithoutDegree])

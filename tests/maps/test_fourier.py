@@ -106,10 +106,11 @@ class WrongScale(FourierFeatures):
 class FixedLengths(FourierFeatures):
     """Directions without chi lengths: the mean of |w| instead."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         scale = self._frequencies.scale
         scale[:] = np.sqrt(np.mean(scale**2)) * np.sqrt(1.3)
+        return self
 
 
 class SharedPhase(FourierFeatures):

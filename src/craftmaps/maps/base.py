@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array
@@ -53,7 +54,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 f"n_components must be an integer of at least 1, got {self.n_components!r}."
             )
         fitted = {"_n_features_out": int(self.n_components)}
-        fitted |= self._draw(rows, y, generator(self.random_state))
+        fitted |= self._draw(_canonical(rows), y, generator(self.random_state))
         # Loops trust that all parts belong together, so that a fit that fails must change nothing.
         validate_data(self, X, skip_check_array=True)
         self.__dict__.update(fitted)
@@ -71,7 +72,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ndarray of shape (n_samples, n_components), float32 if X is float32, otherwise float64
         """
         check_is_fitted(self, "_n_features_out")
-        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        X = self._valid(X)
         out = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
         self._fill(X, out)
         return out
@@ -83,7 +84,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         `out` that was written is returned.
         """
         check_is_fitted(self, "_n_features_out")
-        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        X = self._valid(X)
         fits = out.ndim == 2 and out.shape[0] >= X.shape[0] and out.shape[1] == self._n_features_out
         if not (fits and out.flags.c_contiguous and out.flags.writeable and out.dtype in _FLOATS):
             raise ValueError(
@@ -94,6 +95,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         filled = out[: X.shape[0]]
         self._fill(X, filled)
         return filled
+
+    def _valid(self, X: Any) -> Any:
+        """Rows like those of `fit`, as floating-point numbers."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        return _canonical(X)
 
     def save(self, path: Any) -> None:
         """Write the fitted map to one file, from which `craftmaps.load` restores it.
@@ -138,6 +144,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _canonical(X: Any) -> Any:
+    """Rows whose entries are whole: a sparse matrix may list the summands of one entry."""
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def onnx_features(g: Any, x: str, feature_map: Any) -> str:
