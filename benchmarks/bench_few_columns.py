@@ -10,7 +10,7 @@ from craftmaps.threads import at_most_threads
 ROWS = 4000
 MAPS = {
     "RandomMaclaurin(degree 10), H0/1": lambda size, d: RandomMaclaurin(
-        Polynomial(10), size + d + 1, h01=True, degrees="proportional", random_state=0
+        Polynomial(10), size + d + 1, h01="append", allocation="proportional", random_state=0
     ),
     "CraftMap(degree 10)": lambda size, d: CraftMap(Polynomial(10), size, random_state=0),
 }

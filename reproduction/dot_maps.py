@@ -53,15 +53,15 @@ def map_of(
     proportion to the kernel's terms. CRAFT is the library's map with its own choices.
     """
     same: dict[str, Any] = {"n_components": size, "random_state": seed}
-    printed: dict[str, Any] = {"degrees": "geometric", "projection": "rademacher"}
+    printed: dict[str, Any] = {"allocation": "geometric", "projection": "rademacher"}
     if name in ("RF", "RM"):
         return RandomMaclaurin(kernel, **printed, **same)
     if name == "RF of one degree":  # of <x,y>^p: no feature is spent on the other degrees
-        return RandomMaclaurin(kernel, **printed | {"degrees": "proportional"}, **same)
+        return RandomMaclaurin(kernel, **printed | {"allocation": "proportional"}, **same)
     if name in ("H0/1", "RM v2"):
         same["n_components"] = size + 1 + n_columns
-        ours = {"degrees": "proportional"}  # at few features it learns better than "optimized"
-        return RandomMaclaurin(kernel, h01=True, **printed if name == "H0/1" else ours, **same)
+        ours = {"allocation": "proportional"}  # at few features it learns better than "optimized"
+        return RandomMaclaurin(kernel, h01="append", **printed if name == "H0/1" else ours, **same)
     if name == "TS":
         return TensorSketch(kernel, **same)
     if name == "CRAFT":

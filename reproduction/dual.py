@@ -120,7 +120,7 @@ def _seen(model: Any, X: np.ndarray) -> tuple[np.ndarray, Any]:
     X = model[:-1].transform(X)
     found = model[-1].feature_map_
     while isinstance(found, WrappedMap):
-        X = found._changed(X).astype(X.dtype, copy=False)
+        X = found._prepared(X).astype(X.dtype, copy=False)
         found = found.feature_map_
     return np.asarray(X), found.kernel_
 

@@ -54,18 +54,18 @@ def feature_map(
     same: dict[str, Any] = {"n_components": size, "random_state": seed}
     if method in ("RFM", "CM RFM"):
         # Kar and Karnick's Algorithm 1 with p = 2; H0/1 where it fits (CRAFT s.5)
-        printed: dict[str, Any] = {"degrees": "geometric", "p": 2.0}
+        printed: dict[str, Any] = {"allocation": "geometric", "p": 2.0}
         if method == "RFM":
-            h01 = size > n_columns + 1
+            h01 = "append" if size > n_columns + 1 else "none"
             return RandomMaclaurin(kernel, projection="rademacher", h01=h01, **printed, **same)
-        up = PooledMaclaurin(kernel, h01=n_up > n_columns + 1, **printed)
+        up = PooledMaclaurin(kernel, h01="append" if n_up > n_columns + 1 else "none", **printed)
         return CraftMap(kernel, n_up=n_up, up=up, down="srht", **same)
     if method == "CM TS":
         return CraftMap(kernel, n_up=n_up, up="tensor-sketch", down="srht", **same)
     if method == "RMFM":
-        return RandomMaclaurin(kernel, projection="rademacher", degrees="geometric", **same)
+        return RandomMaclaurin(kernel, projection="rademacher", allocation="geometric", **same)
     if method == "CRFM":
-        up = RandomMaclaurin(kernel, projection="rademacher", degrees="geometric")
+        up = RandomMaclaurin(kernel, projection="rademacher", allocation="geometric")
         return CraftMap(kernel, n_up=n_up, up=up, down="gaussian", **same)
 
     def kmeans() -> Nystroem:

@@ -27,11 +27,16 @@ class PooledMaclaurin(RandomMaclaurin):
     """
 
     def _draw_products(
-        self, counts: np.ndarray, first_column: int, n_columns_in: int, rng: np.random.Generator
+        self,
+        counts: np.ndarray,
+        weights: np.ndarray,
+        first_column: int,
+        n_columns_in: int,
+        rng: np.random.Generator,
     ) -> Any:
         if self.complex_to_real:
             raise ValueError("pooled projections are real; set complex_to_real=False.")
-        return PooledProducts.draw(counts, self.weights_, first_column, n_columns_in, rng)
+        return PooledProducts.draw(counts, weights, first_column, n_columns_in, rng)
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
         return float("nan")  # no formula is known

@@ -10,12 +10,18 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from craftmaps import (
+    Composed,
+    CompositionalMap,
     CraftMap,
     Exponential,
     FourierFeatures,
     Gaussian,
+    ImageMap,
+    MetricMap,
+    Nystroem,
     Polynomial,
     RandomMaclaurin,
+    ScaledMap,
     TensorSketch,
 )
 
@@ -28,12 +34,14 @@ class Case:
     so where matrices are multiplied by BLAS, which rounds by the shape of the whole product.
     `any_rows`: it can be fitted to rows of any length, with a single component, as scikit-learn's
     own checks do.
+    `landmarks`: it has no more columns than rows that it was fitted to.
     """
 
     name: str
     estimator: BaseEstimator
     same_bits: bool = True
     any_rows: bool = True
+    landmarks: bool = False
 
 
 def maclaurin(name, same_bits=True, any_rows=True, **options):
@@ -46,12 +54,13 @@ def fourier(name, same_bits=True):
     return Case(f"fourier-{name}", feature_map, same_bits)
 
 
+INNER = CraftMap(Polynomial(degree=3), 150, random_state=0)
 CASES = [
     maclaurin("default"),
     maclaurin("complex", any_rows=False, complex_to_real=True, n_components=151),
-    maclaurin("h01", any_rows=False, h01=True),
-    maclaurin("geometric", degrees="geometric", p=3.0),
-    maclaurin("proportional", degrees="proportional"),
+    maclaurin("h01", any_rows=False, h01="append"),
+    maclaurin("geometric", allocation="geometric", p=3.0),
+    maclaurin("proportional", allocation="proportional"),
     maclaurin("high", any_rows=False, kernel=Polynomial(degree=20, gamma=0.1), n_components=200),
     maclaurin("exp", any_rows=False, kernel=Exponential(gamma=0.5)),
     maclaurin("rademacher", same_bits=False, projection="rademacher"),
@@ -65,8 +74,30 @@ CASES = [
     fourier("qmc", same_bits=False),
     fourier("structured"),
     fourier("fastfood"),
+    Case(
+        "nystroem",
+        Nystroem(Gaussian(gamma=0.5), 10, random_state=0),
+        same_bits=False,
+        landmarks=True,
+    ),
+    Case(
+        "compositional",
+        CompositionalMap(Composed(Polynomial(2), Gaussian(gamma=0.5)), 150, random_state=0),
+        same_bits=False,
+    ),
+    Case("scaled", ScaledMap(INNER, columns="std"), same_bits=False),
+    Case("metric", MetricMap(INNER, power=0.0), same_bits=False),
+    Case("image", ImageMap(INNER, cells=1, shape=(1, -1))),
 ]
+LEARNING = [MetricMap(INNER)]  # needs targets, which scikit-learn's checks have
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def innermost(estimator):
+    """The map inside of maps that prepare rows, or the map itself."""
+    while hasattr(estimator, "feature_map"):
+        estimator = estimator.feature_map
+    return estimator
 
 
 def rows(n=40, d=13, seed=0):

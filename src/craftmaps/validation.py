@@ -46,6 +46,14 @@ def current_name(parameter: str, value: Any, renamed: dict[str, str]) -> Any:
     return renamed[value]
 
 
+def current_parameter(old: str, given: Any, new: str, value: Any) -> Any:
+    """The value of a parameter that may have been given under the name of an earlier release."""
+    if isinstance(given, str) and given == "deprecated":
+        return value
+    warn_renamed(f"the parameter {old}", new)
+    return given
+
+
 def warn_renamed(old: str, new: str) -> None:
     """Warn that a name of an earlier release will be removed."""
     warn(f"{old} is now called {new}; the old name will be removed in 0.3.", FutureWarning)

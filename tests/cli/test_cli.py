@@ -151,7 +151,7 @@ def test_a_learnt_metric(folder):
     facts = here("fit", folder / "train.csv", *same, "--metric", "-o", folder / "seen.craft")
     assert "MetricMap" in facts["map"]
     learner = craftmaps.load(folder / "seen.craft")
-    assert learner.feature_map_.feature_map_.root_.shape == (13, 13)
+    assert learner.feature_map_.feature_map_.metric_root_.shape == (13, 13)
     facts = here("evaluate", folder / "seen.craft", folder / "test.csv", "--target", "class")
     assert facts["error"] < 0.1
 

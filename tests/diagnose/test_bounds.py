@@ -113,7 +113,7 @@ def test_orders_of_magnitude_of_craft():
 
 def test_random_maclaurin_keeps_its_bound():
     def make_map(seed):
-        options = {"degrees": "geometric", "projection": "rademacher", "random_state": seed}
+        options = {"allocation": "geometric", "projection": "rademacher", "random_state": seed}
         return RandomMaclaurin(KERNEL, 400, **options)
 
     found = errors(make_map, KERNEL, PAIR, 300)
@@ -191,12 +191,12 @@ def maclaurin(**options):
 
 MAPS = (
     {
-        f"{projection}-{law}-{'h01' if h01 else 'all'}{'-complex' if c2r else ''}": maclaurin(
-            projection=projection, degrees=law, h01=h01, complex_to_real=c2r
+        f"{projection}-{law}-{h01}{'-complex' if c2r else ''}": maclaurin(
+            projection=projection, allocation=law, h01=h01, complex_to_real=c2r
         )
         for projection in ("hadamard", "rademacher", "gaussian")
         for law in ("optimized", "geometric", "proportional")
-        for h01 in (False, True)
+        for h01 in ("none", "append")
         for c2r in (False, True)
     }
     | {

@@ -97,7 +97,7 @@ def test_craft_raises_the_rank_of_random_features():
     """CRAFT Figure 2a, on rows without negative entries."""
     X = np.abs(rows(300, 60))
     maps = {
-        "plain": RandomMaclaurin(Polynomial(7), 256, degrees="geometric", random_state=0),
+        "plain": RandomMaclaurin(Polynomial(7), 256, allocation="geometric", random_state=0),
         "craft": CraftMap(Polynomial(7), 256, random_state=0),
     }
     ranks = scree(maps, X).effective_ranks()
@@ -120,7 +120,7 @@ def test_weight_histogram_counts_every_weight():
     y = (X[:, 1] * X[:, 2] > 0).astype(int)
     models = {
         "plain": OnePassClassifier(
-            RandomMaclaurin(Polynomial(7), 200, degrees="geometric", random_state=0)
+            RandomMaclaurin(Polynomial(7), 200, allocation="geometric", random_state=0)
         ).fit(X, y),
         "craft": OnePassClassifier(CraftMap(Polynomial(7), 200, random_state=0)).fit(X, y),
     }

@@ -84,7 +84,7 @@ def test_other_laws_are_unbiased(degrees):
     kernel, inner_map = CASES[1]
     check(
         lambda seed: CompositionalMap(
-            kernel, 1024, inner_map=inner_map, degrees=degrees, random_state=seed
+            kernel, 1024, inner_map=inner_map, allocation=degrees, random_state=seed
         ),
         kernel,
         smallest=0.1,
@@ -94,17 +94,19 @@ def test_other_laws_are_unbiased(degrees):
 class OneInnerMap(CompositionalMap):
     """Wrong: all factors share one inner map."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         self.inner_maps_ = [self.inner_maps_[0]] * len(self.inner_maps_)
+        return self
 
 
 class SameSigns(CompositionalMap):
     """Wrong: all factors share one rotation of one inner map."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         self._products.gather[:] = self._products.gather[0]
+        return self
 
 
 @pytest.mark.slow
@@ -206,7 +208,7 @@ def test_frozen_outputs():
         ({"kernel": Composed(VovkInfinite(), "rbf")}, "VovkInfinite needs"),
         ({"inner_map": 3}, "inner_map must be a transformer"),
         ({"inner_map": Nystroem}, "inner_map must be a transformer"),
-        ({"degrees": "all"}, "degrees must be one of"),
+        ({"allocation": "all"}, "allocation must be one of"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -72,7 +72,7 @@ def test_high_degrees_are_multiplied_in_several_steps(degree):
 UPS = {
     "maclaurin": "maclaurin",
     "tensor-sketch": "tensor-sketch",
-    "own": RandomMaclaurin(Polynomial(2), degrees="proportional"),
+    "own": RandomMaclaurin(Polynomial(2), allocation="proportional"),
 }
 
 
@@ -118,9 +118,10 @@ def test_a_fold_without_signs_varies_too_much():
     kernel = Polynomial(3)
 
     class Unsigned(CraftMap):
-        def _draw(self, X, rng):
-            super()._draw(X, rng)
+        def fit(self, X, y=None):
+            super().fit(X, y)
             self._products.signs[:] = 1
+            return self
 
     def error(make):
         return np.sqrt(np.mean([relative_error(make(s), X, kernel) ** 2 for s in range(20)]))
@@ -135,9 +136,10 @@ def test_a_fold_without_signs_varies_too_much():
 class Misscaled(CraftMap):
     """A fold that forgets the scale of degree 2."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         self._products.scale[self._products.degree == 3] *= 1.1
+        return self
 
 
 @pytest.mark.slow
@@ -274,11 +276,11 @@ def test_auto_learns_a_subspace_where_it_is_likely_to_pay(monkeypatch, up):
 
     assert is_drawn(X[:239])
     with monkeypatch.context() as patched:
-        patched.setattr(craft, "_FEW", 59)
+        patched.setattr(craft, "_MAX_PRINCIPAL_COMPONENTS", 59)
         assert is_drawn(X)
-    monkeypatch.setattr(craft, "_ERRS", 1.01 * drawn.fit(X).expected_error_)
+    monkeypatch.setattr(craft, "_ACCEPTABLE_ERROR", 1.01 * drawn.fit(X).expected_error_)
     assert is_drawn(X)
-    monkeypatch.setattr(craft, "_ERRS", 0.99 * drawn.expected_error_)
+    monkeypatch.setattr(craft, "_ACCEPTABLE_ERROR", 0.99 * drawn.expected_error_)
     np.testing.assert_array_equal(auto.fit(X).transform(X), learned.transform(X))
 
 
@@ -297,9 +299,9 @@ def test_a_learned_subspace_does_not_go_up_as_far(monkeypatch, up):
     X = rows(400, 16)
     drawn, learned = (CraftMap(Polynomial(9), 20, up=up, down=d) for d in ("fold", "principal"))
     assert drawn.fit(X).n_up_ == learned.fit(X).n_up_ > 16 * 20
-    monkeypatch.setattr(craft_plan, "_LEARNED", 16 * 20)
+    monkeypatch.setattr(craft_plan, "_MAX_LEARNED_UP", 16 * 20)
     assert learned.fit(X).n_up_ == 16 * 20
-    monkeypatch.setattr(craft_plan, "_LEARNED", 20)
+    monkeypatch.setattr(craft_plan, "_MAX_LEARNED_UP", 20)
     assert learned.fit(X).n_up_ == 8 * 20
 
 

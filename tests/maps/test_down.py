@@ -14,7 +14,7 @@ U = np.array([[1.0, 2.0, 0.5, 0, 0, 1, 1, 1, 0.3], [2.0, 1.0, 1.0, 1, 0, 1, 0.5,
 
 def applied(down, U, n_out):
     out = np.empty((len(U), n_out), dtype=U.dtype)
-    down.apply(U.copy(), out)
+    down.fill(U.copy(), out)
     return out
 
 

@@ -110,10 +110,11 @@ class WrongScale(FourierFeatures):
 class FixedLengths(FourierFeatures):
     """Directions without chi lengths: the mean of |w| instead."""
 
-    def _draw(self, X, rng):
-        super()._draw(X, rng)
+    def fit(self, X, y=None):
+        super().fit(X, y)
         scale = self._frequencies.scale
         scale[:] = np.sqrt(np.mean(scale**2)) * np.sqrt(1.3)
+        return self
 
 
 class SharedPhase(FourierFeatures):
@@ -140,7 +141,7 @@ def transform_matrix(feature_map, d):
     """The frequencies, from the projections of unit vectors."""
     m = -(-feature_map.n_components // 2)
     out = np.empty((d, m))
-    feature_map._frequencies.project(np.eye(d), out, 0, lambda block: None)
+    feature_map._frequencies.fill(np.eye(d), out)
     return out.T
 
 
@@ -273,7 +274,7 @@ def test_errors_against_independent_frequencies(gamma, bar):
 
 def ratio_of_structured(monkeypatch, sets):
     """Its mean error over that of orthogonal blocks, 64 columns and 2048 frequencies, 5 seeds."""
-    monkeypatch.setattr("craftmaps.maps.parts.frequencies.sign_sets", sets)
+    monkeypatch.setattr("craftmaps.maps.parts.sampling.sign_sets", sets)
     X = np.random.default_rng(0).standard_normal((100, 64))
     kernel = Gaussian("scale").resolved(X)
     maps = [

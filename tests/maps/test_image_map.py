@@ -6,7 +6,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from craftmaps import (
     CraftMap,
@@ -23,24 +22,14 @@ INNER = CraftMap(Polynomial(3), 64, random_state=0)
 IMAGES, LABELS = load_digits(return_X_y=True)
 
 
-class Strips(ImageMap):
-    """The checks of scikit-learn have rows of any number of columns, and want to make it small."""
-
-    def _image_shape(self, X):
-        return 1, X.shape[1]
-
-    @property
-    def n_components(self):
-        return self.feature_map.n_components
-
-    @n_components.setter
-    def n_components(self, n_components):
-        self.feature_map.set_params(n_components=n_components)
-
-
-@parametrize_with_checks([Strips(CraftMap(n_components=16, random_state=0), cells=1)])
-def test_scikit_learn_accepts_it(estimator, check):
-    check(estimator)
+def test_one_side_may_be_inferred():
+    expected = ImageMap(INNER, cells=4, shape=(4, 16)).fit_transform(IMAGES)
+    for shape in ((4, -1), (-1, 16)):
+        found = ImageMap(INNER, cells=4, shape=shape).fit_transform(IMAGES)
+        np.testing.assert_array_equal(found, expected)
+    for shape in ((-1, -1), (-1, 5), (-2, 4)):
+        with pytest.raises(ValueError, match=r"images"):
+            ImageMap(INNER, cells=4, shape=shape).fit(IMAGES)
 
 
 @pytest.mark.parametrize("options", [{}, {"cells": 3, "directions": 6}, {"shape": (4, 16)}])

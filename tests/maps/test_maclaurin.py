@@ -21,11 +21,11 @@ X /= np.linalg.norm(X, axis=1, keepdims=True)
 PROJECTIONS = ["hadamard", "rademacher", "gaussian"]
 OPTIONS = [
     {},
-    {"h01": True},
+    {"h01": "append"},
     {"complex_to_real": True},
-    {"complex_to_real": True, "h01": True},
-    {"degrees": "geometric"},
-    {"degrees": "proportional", "h01": True},
+    {"complex_to_real": True, "h01": "append"},
+    {"allocation": "geometric"},
+    {"allocation": "proportional", "h01": "append"},
 ]
 
 
@@ -49,11 +49,11 @@ def test_against_explicit_matrices(kernel, options, projection):
     Z = feature_map.fit_transform(X)
     a0, a1 = kernel.maclaurin(1)
     n_constant = int((feature_map.degrees_ == 0).sum())
-    n_exact = n_constant + (5 if feature_map.h01 else 0)
-    if feature_map.h01:
+    n_exact = n_constant + (5 if feature_map.h01 == "append" else 0)
+    if feature_map.h01 == "append":
         constant = a0
         np.testing.assert_allclose(Z[:, n_constant:n_exact], math.sqrt(a1) * X, rtol=1e-15)
-    elif feature_map.degrees == "geometric":  # 2^(n+1) a_n / D for each constant feature
+    elif feature_map.allocation == "geometric":  # 2^(n+1) a_n / D for each constant feature
         constant = n_constant * 2 * a0 / 90
     else:
         constant = a0
@@ -80,7 +80,9 @@ def test_h01_is_exact_for_a_linear_kernel_and_uses_every_column():
     kernel = Polynomial(degree=1, coef0=2.0)
     for degrees in ("optimized", "geometric", "proportional"):
         for size in (6, 7, 20):
-            feature_map = RandomMaclaurin(kernel, size, h01=True, degrees=degrees, random_state=0)
+            feature_map = RandomMaclaurin(
+                kernel, size, h01="append", allocation=degrees, random_state=0
+            )
             Z = feature_map.fit_transform(X)
             assert Z.shape == (6, size)
             np.testing.assert_allclose(Z @ Z.T, kernel(X))
@@ -98,7 +100,7 @@ def test_h01_is_exact_for_a_linear_kernel_and_uses_every_column():
 def test_h01_outputs_the_terms_that_there_are(kernel, n_constant, n_linear, is_complex):
     size = n_constant + n_linear + 40
     feature_map = RandomMaclaurin(
-        kernel, size, h01=True, complex_to_real=is_complex, random_state=0
+        kernel, size, h01="append", complex_to_real=is_complex, random_state=0
     ).fit(X)
     assert feature_map.n_per_degree_.tolist() == [n_constant, n_linear, 40]
     Z = feature_map.transform(X)
@@ -110,15 +112,15 @@ def test_h01_outputs_the_terms_that_there_are(kernel, n_constant, n_linear, is_c
 
 
 def test_h01_needs_a_term_and_room():
-    with pytest.raises(ValueError, match=r"h01=True .*Polynomial\(.*\) has neither"):
-        RandomMaclaurin(Polynomial(degree=2, coef0=0.0), h01=True).fit(X)
+    with pytest.raises(ValueError, match=r"h01='append' .*Polynomial\(.*\) has neither"):
+        RandomMaclaurin(Polynomial(degree=2, coef0=0.0), h01="append").fit(X)
     for size, is_complex in ((6, False), (5, False), (7, True)):
-        options = {"h01": True, "complex_to_real": is_complex}
+        options = {"h01": "append", "complex_to_real": is_complex}
         with pytest.raises(ValueError, match=rf"n_components={size} is too small: 6 columns"):
             RandomMaclaurin("poly", size, **options).fit(X)
     with pytest.raises(ValueError, match=r"n_components=1 is too small.*at least 2"):
         RandomMaclaurin("poly", 1, complex_to_real=True).fit(X)
-    assert RandomMaclaurin("poly", 7, h01=True).fit_transform(X).shape == (6, 7)
+    assert RandomMaclaurin("poly", 7, h01="append").fit_transform(X).shape == (6, 7)
 
 
 @pytest.mark.parametrize("size", [3, 4, 5, 100, 101])
@@ -143,7 +145,7 @@ def test_degree_twenty(d):
         feature_map = RandomMaclaurin(kernel, 4000, projection=projection, random_state=0).fit(rows)
         Z = feature_map.transform(rows)
         assert np.abs(Z @ Z.T - kernel(rows)).max() < 0.35 * kernel(rows).max()
-    geometric = RandomMaclaurin(kernel, 4000, degrees="geometric", max_degree=20).fit(rows)
+    geometric = RandomMaclaurin(kernel, 4000, allocation="geometric", max_degree=20).fit(rows)
     assert geometric.max_degree_ == 20
 
 
@@ -157,7 +159,7 @@ def test_infinite_series_are_truncated_where_nothing_is_lost():
     feature_map = RandomMaclaurin(rescaled, 2000, random_state=0).fit(3 * X)
     Z = feature_map.transform(3 * X)
     assert np.abs(Z @ Z.T - rescaled(3 * X)).max() < 0.2
-    geometric = RandomMaclaurin("exp", 500, degrees="geometric", random_state=0).fit(X)
+    geometric = RandomMaclaurin("exp", 500, allocation="geometric", random_state=0).fit(X)
     assert geometric.tail_ == 0
 
 
@@ -166,7 +168,7 @@ def test_infinite_series_are_truncated_where_nothing_is_lost():
 def test_the_reported_tail_bounds_what_truncation_takes(max_degree, degrees):
     kernel = Exponential()
     feature_map = RandomMaclaurin(
-        kernel, 100, max_degree=max_degree, degrees=degrees, random_state=0
+        kernel, 100, max_degree=max_degree, allocation=degrees, random_state=0
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -195,7 +197,7 @@ def test_a_large_tail_is_worth_a_warning():
 @pytest.mark.parametrize("projection", PROJECTIONS)
 def test_rows_outside_the_radius(degrees, projection):
     feature_map = RandomMaclaurin(
-        VovkInfinite(gamma=0.5), 100, degrees=degrees, projection=projection, random_state=0
+        VovkInfinite(gamma=0.5), 100, allocation=degrees, projection=projection, random_state=0
     )
     with pytest.raises(ValueError, match=r"VovkInfinite needs \|x\|\^2 < 2.*reach 4.*rescaled"):
         feature_map.fit(2 * X)
@@ -209,8 +211,8 @@ def test_rows_outside_the_radius(degrees, projection):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"degrees": "even"}, r"degrees must be one of 'optimized', .*got 'even'"),
-        ({"degrees": None}, r"degrees must be one of .*got None"),
+        ({"allocation": "even"}, r"allocation must be one of 'optimized', .*got 'even'"),
+        ({"allocation": None}, r"allocation must be one of .*got None"),
         ({"projection": "fourier"}, r"projection must be one of 'hadamard', .*got 'fourier'"),
         ({"p": 1.0}, r"p must be a number above 1, got 1\.0"),
         ({"p": 0.5}, r"p must be a number above 1, got 0\.5"),
@@ -249,7 +251,7 @@ def test_kernels_of_one_term():
 def test_a_map_fitted_on_zeros_serves_other_rows():
     """Without a scale to go by, every degree that the kernel has is drawn."""
     for degrees in ("optimized", "proportional"):
-        feature_map = RandomMaclaurin("poly", 400, degrees=degrees, random_state=0)
+        feature_map = RandomMaclaurin("poly", 400, allocation=degrees, random_state=0)
         feature_map.fit(np.zeros((3, 5)))
         assert (feature_map.n_per_degree_ > 0).all()
 
@@ -260,14 +262,14 @@ FROZEN = {
         [1.0, -2.5, 0.5, 3.91311896, -0.55901699, -0.3354102, 2.34787138, 0.78262379],
     ),
     "h01": (
-        {"h01": True},
+        {"h01": "append"},
         [1.0, 1.41421356, -2.82842712, 0.70710678, 6.125, 3.125, -0.125, -1.125],
     ),
     "complex": (
         {"complex_to_real": True},
         [0.70710678, 0.70710678, 0.0, -0.70710678, 0.53033009, 0.1767767, 3.18198052, 0.35355339],
     ),
-    "geometric": ({"degrees": "geometric"}, [0.5, 0.5, 0.5, -2.5, -3.5, -1.5, -8.75, 0.0]),
+    "geometric": ({"allocation": "geometric"}, [0.5, 0.5, 0.5, -2.5, -3.5, -1.5, -8.75, 0.0]),
     "rademacher": (
         {"projection": "rademacher"},
         [1.0, -3.5, -2.5, 0.3354102, -5.47836654, 0.55901699, 0.3354102, 0.78262379],

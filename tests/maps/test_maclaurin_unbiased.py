@@ -63,10 +63,10 @@ def maker(kernel, law, projection, h01, is_complex, **changes):
     if degrees == "geometric":
         size *= 2 if projection == "hadamard" else 4
     options = {
-        "degrees": degrees,
+        "allocation": degrees,
         "p": p,
         "projection": projection,
-        "h01": h01,
+        "h01": "append" if h01 else "none",
         "complex_to_real": is_complex,
     } | changes
     return lambda seed: RandomMaclaurin(kernel, size, random_state=seed, **options)
@@ -232,7 +232,7 @@ def test_the_printed_weights_are_wrong_for_p_3_and_caught():
     kernel = Polynomial(degree=3)
 
     def make(p):
-        options = {"degrees": "geometric", "p": p, "projection": "rademacher"}
+        options = {"allocation": "geometric", "p": p, "projection": "rademacher"}
         return lambda seed: Printed(kernel, 16384, random_state=seed, **options)
 
     check_map(make(2.0), kernel, X, PAIRS, smallest=0.05)

@@ -3,6 +3,7 @@
 import os
 import tracemalloc
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from craftmaps import Cauchy, Composed, Gaussian, Laplacian, Matern, Nystroem, P
 from craftmaps import threads as row_blocks
 from craftmaps.maps import nystroem
 from craftmaps.maps.parts import landmarks as choose
+from craftmaps.maps.parts import whitening
 
 KERNELS = [
     Gaussian(0.3),
@@ -101,7 +103,7 @@ def test_columns_are_ordered_and_repeated_landmarks_reported(X):
     expected = slow_nystroem(Gaussian(0.3), X, X[[3, 5, 8]])
     np.testing.assert_allclose(Z @ Z.T, expected, atol=1e-8)
     full = Nystroem(Gaussian(0.3), 30, random_state=0).fit(X)
-    assert all(a >= b for a, b in pairwise(full._values))
+    assert all(a >= b for a, b in pairwise(full._whitening.values))
 
 
 @pytest.mark.delicate
@@ -121,8 +123,8 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
     X = X.astype(dtype)
     feature_map = Nystroem(Gaussian(3.0), landmarks=X[:40])
     expected = feature_map.fit_transform(X)
-    monkeypatch.setattr(nystroem, "_MANY", 39)
-    monkeypatch.setattr(nystroem, "_BLOCK", 7)
+    monkeypatch.setattr(whitening, "_MAX_EIGEN_LANDMARKS", 39)
+    monkeypatch.setattr(whitening, "_BLOCK_COLUMNS", 7)
     Z = feature_map.fit_transform(X)
     assert feature_map.rank_ == 40
     assert np.abs(Z - expected).max() > 0.1
@@ -140,25 +142,25 @@ def test_many_landmarks_are_whitened_by_a_cholesky_factor(monkeypatch, X, dtype)
 @pytest.mark.parametrize("kernel", [Gaussian(3.0), "precomputed"])
 def test_many_landmarks_have_the_order_of_their_pivots(monkeypatch, X, kernel):
     """So that the whitening is a triangle, of which only the upper half is multiplied."""
-    monkeypatch.setattr(nystroem, "_MANY", 5)
-    monkeypatch.setattr(nystroem, "_BLOCK", 7)
+    monkeypatch.setattr(whitening, "_MAX_EIGEN_LANDMARKS", 5)
+    monkeypatch.setattr(whitening, "_BLOCK_COLUMNS", 7)
     given, rows = (np.arange(40), Gaussian(3.0)(X)) if kernel == "precomputed" else (X[:40], X)
     feature_map = Nystroem(kernel, landmarks=given).fit(rows)
     assert not np.array_equal(feature_map.landmarks_, given)
     np.testing.assert_array_equal(
         np.sort(feature_map.landmarks_, axis=0), np.sort(np.asarray(given), axis=0)
     )
-    assert (np.tril(feature_map._whitening, -1) == 0).all()
+    assert (np.tril(feature_map._whitening.matrix, -1) == 0).all()
     Z = feature_map.transform(rows)
-    feature_map._triangular = False
+    feature_map._whitening = replace(feature_map._whitening, triangular=False)
     np.testing.assert_allclose(feature_map.transform(rows), Z, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian("median"), Polynomial(7, gamma=0.05)])
 def test_many_landmarks_take_little_memory(monkeypatch, kernel):
     """K_LL in float64 and its whitening in float32, and no third matrix of their size."""
-    monkeypatch.setattr(nystroem, "_MANY", 5)
-    monkeypatch.setattr(nystroem, "_BLOCK", 64)
+    monkeypatch.setattr(whitening, "_MAX_EIGEN_LANDMARKS", 5)
+    monkeypatch.setattr(whitening, "_BLOCK_COLUMNS", 64)
     monkeypatch.setattr(nystroem, "_STRIP_BYTES", 1 << 18)
     X = np.random.default_rng(0).normal(size=(800, 20)).astype(np.float32)
     feature_map = Nystroem(kernel, landmarks=X).fit(X)
@@ -171,9 +173,9 @@ def test_many_landmarks_take_little_memory(monkeypatch, kernel):
 
 
 @pytest.mark.delicate
-@pytest.mark.parametrize("many", [nystroem._MANY, 5])
+@pytest.mark.parametrize("many", [whitening._MAX_EIGEN_LANDMARKS, 5])
 def test_landmarks_that_the_kernel_maps_to_zero(monkeypatch, X, many):
-    monkeypatch.setattr(nystroem, "_MANY", many)
+    monkeypatch.setattr(whitening, "_MAX_EIGEN_LANDMARKS", many)
     feature_map = Nystroem(Polynomial(2, coef0=0.0), landmarks=0 * X[:10]).fit(X)
     assert feature_map.rank_ == 0
     assert (feature_map.transform(X) == 0).all()

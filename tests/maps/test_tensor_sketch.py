@@ -68,10 +68,11 @@ def test_shared_hashes_are_caught():
     """All factors with one hash and one sign: C(x (x) x) is then far from unbiased."""
 
     class Shared(TensorSketch):
-        def _draw(self, rows, rng):
-            super()._draw(rows, rng)
+        def fit(self, rows, y=None):
+            super().fit(rows, y)
             self.buckets_[1:] = self.buckets_[0]
             self.signs_[1:] = self.signs_[0]
+            return self
 
     kernel = Polynomial(degree=2)
     with pytest.raises(Biased):

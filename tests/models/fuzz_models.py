@@ -21,6 +21,7 @@ import traceback
 import warnings
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,11 @@ def places(tree):
             yield from places(value)
 
 
+def states(tree):
+    """The fields of every object in a tree."""
+    return [p.value for p in places(tree) if p.key == "state" and isinstance(p.value, dict)]
+
+
 def pick(rng, items):
     items = list(items)
     return items[rng.integers(len(items))]
@@ -214,8 +220,10 @@ def other_number(rng, header, arrays):
 
 
 def other_scalar(rng, header, arrays):
-    place = pick(rng, [p for p in places(header) if not isinstance(p.value, dict | list)])
-    place.value = copy.deepcopy(pick(rng, [*NUMBERS, *OTHERS, {"float": "inf"}]))
+    found = [p for p in places(header) if not isinstance(p.value, dict | list)]
+    if not found:
+        return
+    pick(rng, found).value = copy.deepcopy(pick(rng, [*NUMBERS, *OTHERS, {"float": "inf"}]))
 
 
 def other_value(rng, header, arrays):
@@ -226,13 +234,17 @@ def other_value(rng, header, arrays):
 
 
 def removed_field(rng, header, arrays):
-    states = [p.value for p in places(header) if p.key == "state" and p.value]
-    state = pick(rng, states)
-    del state[pick(rng, state)]
+    filled = [state for state in states(header) if state]
+    if filled:
+        state = pick(rng, filled)
+        del state[pick(rng, state)]
 
 
 def added_field(rng, header, arrays):
-    state = pick(rng, [p.value for p in places(header) if p.key == "state"])
+    every = states(header)
+    if not every:
+        return
+    state = pick(rng, every)
     other = pick(rng, places(pick(rng, specimens())[1])).value
     value = pick(rng, [1, True, "x", None, {"function": "_as_floats"}, other])
     names = [p.key for p in places(pick(rng, specimens())[1]) if isinstance(p.key, str)]
@@ -240,8 +252,9 @@ def added_field(rng, header, arrays):
 
 
 def other_class(rng, header, arrays):
-    place = pick(rng, [p for p in places(header) if p.key == "class"])
-    place.value = pick(rng, [*_storable, "system", "builtins.eval"])
+    found = [p for p in places(header) if p.key == "class"]
+    if found:
+        pick(rng, found).value = pick(rng, [*_storable, "system", "builtins.eval"])
 
 
 def other_type(rng, header, arrays):
@@ -403,8 +416,7 @@ def fuzz(n_cases, seed=0, n_processes=2, cache_folder=None):
     if cache_folder is not None:
         environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache_folder)}
     edges = np.linspace(0, n_cases, n_processes + 1).astype(int)
-    ranges = list(zip(edges[:-1], edges[1:], strict=True))
-    started = [_Worker(seed, int(a), int(b), environment) for a, b in ranges]
+    started = [_Worker(seed, int(a), int(b), environment) for a, b in pairwise(edges)]
     counts, findings = {}, []
     for worker in started:
         for case, outcome in worker.outcomes():

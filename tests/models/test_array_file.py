@@ -224,3 +224,20 @@ def test_an_interruption_leaves_the_old_file(path, monkeypatch):
         array_file.write(path, "model", {}, ARRAYS)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+def test_a_file_that_is_replaced_keeps_its_mode(path):
+    path.chmod(0o640)
+    array_file.write(path, "model", HEADER, ARRAYS)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("kind", ["F8_E4M3", "F8_E5M2", "BF16"])
+def test_types_that_are_never_written_are_refused(path, kind):
+    metadata = {"craftmaps": "model", "format_version": "1", "header": "{}"}
+    entry = {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * (2 if kind == "BF16" else 1)]}
+    data = b"\0" * entry["data_offsets"][1]
+    path.write_bytes(with_header({"__metadata__": metadata, "x": entry}, data))
+    with pytest.raises(ValueError, match="arrays of a type unknown here"):
+        array_file.read(path, "model")

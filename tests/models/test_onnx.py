@@ -111,7 +111,7 @@ MAPS = {
         Polynomial(4), 301, projection="rademacher", complex_to_real=True, random_state=0
     ),
     "complex-many": RandomMaclaurin(Polynomial(4), 901, complex_to_real=True, random_state=0),
-    "linear": RandomMaclaurin(DotProduct([0.0, 1.0]), 150, h01=True, random_state=0),
+    "linear": RandomMaclaurin(DotProduct([0.0, 1.0]), 150, h01="append", random_state=0),
     "constant": RandomMaclaurin(DotProduct([2.0]), 5, random_state=0),
     "composed": CompositionalMap(Composed(Polynomial(2), Gaussian()), 40, random_state=0),
     "composed-series": CompositionalMap(
@@ -150,7 +150,7 @@ def test_more_maps(name, run):
 def test_a_learnt_metric(power, run):
     inner = CraftMap(Polynomial(3), 50, random_state=0)
     feature_map = MetricMap(inner, power=power).fit(X, X[:, 0] * X[:, 1])
-    assert (feature_map.root_ is None) == (power == 0)
+    assert (feature_map.metric_root_ is None) == (power == 0)
     assert_close(run(feature_map, X)[0], feature_map.transform(X.astype(np.float64)))
 
 

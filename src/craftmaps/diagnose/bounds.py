@@ -66,7 +66,7 @@ def maclaurin_probability(
 ) -> float:
     """P[|<Z(x),Z(y)> - K(x,y)| > e] <= 2 exp(-D e^2 / (8 C^2)), C = p f(p R^2): KK Lemma 4.
 
-    For one pair of rows with |x|_1 <= R (`radius`), features drawn with degrees="geometric" and
+    For one pair of rows with |x|_1 <= R (`radius`), features drawn with allocation="geometric" and
     projection="rademacher".
     """
     scale = _scale(kernel, radius, p)

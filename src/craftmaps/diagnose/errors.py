@@ -195,7 +195,7 @@ def fitted_maps(feature_map: Any, X: Any, seeds: int | Iterable[int] | None) -> 
 def exact_gram(feature_map: Any, X: Any, kernel: Any = None) -> np.ndarray:
     """The Gram matrix that a fitted map approximates, in float64."""
     if kernel is None and isinstance(feature_map, WrappedMap):
-        return exact_gram(feature_map.feature_map_, feature_map._changed(X))
+        return exact_gram(feature_map.feature_map_, feature_map._prepared(X))
     kernel = getattr(feature_map, "kernel_", None) if kernel is None else kernel
     if kernel is None or isinstance(kernel, str):
         raise ValueError(

@@ -1,5 +1,6 @@
 """Kernels given by functions: those of scikit-learn by name, and functions of your own."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -52,14 +53,23 @@ class FunctionKernel(Kernel):
         return gram
 
     def check(self) -> None:
-        if isinstance(self.function, type) or not (callable(self.function) or self._is_known()):
+        functions = scikit_learn_kernels()
+        named = isinstance(self.function, str) and self.function in functions
+        if isinstance(self.function, type) or not (callable(self.function) or named):
             raise ValueError(
                 f"a kernel function must be a function of two matrices or the name of a kernel of "
                 f"scikit-learn, got {self.function!r}."
             )
-
-    def _is_known(self) -> bool:
-        return isinstance(self.function, str) and self.function in scikit_learn_names()
+        parameters = self.parameters or {}
+        if not isinstance(parameters, dict) or not all(isinstance(n, str) for n in parameters):
+            raise ValueError(f"kernel_params must be a dict of names, got {parameters!r}.")
+        if named:
+            try:
+                inspect.signature(functions[self.function]).bind(None, None, **parameters)
+            except TypeError as error:
+                raise ValueError(
+                    f"kernel_params={parameters!r} are not those of {self.function!r}: {error}."
+                ) from None
 
     def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
         def fill(X: Any, out: np.ndarray) -> None:
@@ -73,11 +83,11 @@ class FunctionKernel(Kernel):
         return np.concatenate([self(block).diagonal() for block in blocks])
 
 
-def scikit_learn_names() -> list[str]:
-    """The names of the kernels of scikit-learn."""
+def scikit_learn_kernels() -> dict[Any, Callable[..., Any]]:
+    """The kernels of scikit-learn by name."""
     from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS  # slow to import
 
-    return sorted(PAIRWISE_KERNEL_FUNCTIONS)
+    return dict(PAIRWISE_KERNEL_FUNCTIONS)
 
 
 @storable

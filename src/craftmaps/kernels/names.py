@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from craftmaps.kernels.base import Kernel
 from craftmaps.kernels.dot_product import DotProductKernel
-from craftmaps.kernels.function import FunctionKernel, scikit_learn_names
+from craftmaps.kernels.function import FunctionKernel, scikit_learn_kernels
 from craftmaps.kernels.shift_invariant import ShiftInvariantKernel
 
 
@@ -33,12 +33,14 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
     own_names = _short_names(Kernel)
     if not isinstance(kernel, Kernel) and not (isinstance(kernel, str) and kernel in own_names):
         if isinstance(kernel, type) or not (callable(kernel) or _is_scikit_learn_name(kernel)):
-            known = sorted({*own_names, *scikit_learn_names()})
+            known = sorted({*own_names, *scikit_learn_kernels()})
             raise ValueError(
                 f"kernel must be a kernel such as Gaussian(gamma=0.5), a function of two matrices "
                 f"or one of {known}, got {kernel!r}."
             )
-        return FunctionKernel(kernel, parameters)
+        function = FunctionKernel(kernel, parameters)
+        function.check()
+        return function
     if parameters:
         name = type(kernel).__name__ if isinstance(kernel, Kernel) else own_names[kernel].__name__
         raise ValueError(
@@ -71,4 +73,4 @@ def _short_names(kind: type[Any]) -> dict[str, type[Any]]:
 
 
 def _is_scikit_learn_name(kernel: Any) -> bool:
-    return isinstance(kernel, str) and kernel in scikit_learn_names()
+    return isinstance(kernel, str) and kernel in scikit_learn_kernels()

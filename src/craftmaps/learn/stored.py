@@ -40,6 +40,8 @@ def _check_learner(model: Any, n_targets: int) -> None:
     for fold in stream.folds:
         expect(fold.n_targets == n_targets or not fold.n_features, f"sums of {n_targets} targets")
     expect(solution is not None or not stream._closed, "a solution")
+    if not stream._closed:  # it may be solved again
+        model._check_parameters()
     if solution is not None:
         expect_array("coef", solution.coef, "f", (stream.n_features, n_targets))
     if model._probe is not None:

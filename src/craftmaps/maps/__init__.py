@@ -1,5 +1,6 @@
 """Rows in, features out: one algorithm per file."""
 
+from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.compositional import CompositionalMap
 from craftmaps.maps.craft import CraftMap
 from craftmaps.maps.fourier import FourierFeatures
@@ -13,6 +14,7 @@ from craftmaps.maps.tensor_sketch import TensorSketch
 __all__ = [
     "CompositionalMap",
     "CraftMap",
+    "FeatureMap",
     "FourierFeatures",
     "ImageMap",
     "MetricMap",

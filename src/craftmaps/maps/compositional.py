@@ -1,6 +1,5 @@
 """Features for f(K(x, y)), from features of K that are drawn anew for every factor."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,41 +13,45 @@ from craftmaps.kernels import (
     any_kernel,
     dot_product_kernel,
 )
-from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.base import FeatureMap, onnx_features
 from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.maclaurin import RandomMaclaurin
+from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_choice
+from craftmaps.validation import check_choice, current_parameter
 
-_BLOCK_BYTES = 1 << 24  # inner features in flight
+_BLOCK_BYTES = 1 << 24  # of inner features that exist at a time
+_SAMPLE_ROWS = 256  # whose inner features say how long they are
 
 
 @storable
 class CompositionalMap(FeatureMap):
     """Compositional features: <z(x), z(y)> estimates f(K(x, y)) = sum_n a_n K(x, y)^n.
 
-    A feature of degree n is sqrt(a_n / D_n) prod_{j<=n} W_j(x), of which D_n are made. W_j = <r,
-    z_j(x)> is a scalar feature of K: random signs r, structured as in `RandomMaclaurin`, of an
-    inner map z_j. Every factor j has an inner map of its own, drawn independently, so that the
-    estimate is unbiased if the inner one is (Kar and Karnick 2012, section 5). One inner map for
-    all factors would estimate E<z, z'>^n, which is more than K^n.
+    Each of the D_n features of degree n is sqrt(a_n / D_n) prod_{j<=n} W_j(x). W_j = <r, z_j(x)>
+    is a scalar feature of K, made from an inner map z_j by random signs r, which are structured as
+    in `RandomMaclaurin`. Every factor j has an inner map of its own, drawn independently, so that
+    the estimate is unbiased if the inner one is (Kar and Karnick 2012, section 5). One inner map
+    for all factors would estimate E<z, z'>^n, which is more than K^n.
 
     Parameters
     ----------
     kernel : Composed or None, default=None
-        f and K. None is `Composed()`, the cubic polynomial of a Gaussian kernel.
+        The functions f and K. None is `Composed()`, the cubic polynomial of a Gaussian kernel.
     n_components : int, default=1024
         Number of output columns.
     inner_map : transformer or None, default=None
         Features whose inner products estimate K without bias: an estimator with `fit`, `transform`
-        and `random_state`, of which clones are made. None takes `FourierFeatures` or
-        `RandomMaclaurin`, whichever K asks for, with as many columns as this map.
-    degrees : {"optimized", "proportional", "geometric"}, default="optimized"
+        and `random_state`, which is cloned for every factor. None takes `FourierFeatures` or
+        `RandomMaclaurin`, whichever fits K, with as many columns as this map.
+    allocation : {"optimized", "proportional", "geometric"}, default="optimized"
         How features are shared among degrees; see `RandomMaclaurin`.
     random_state : int, RandomState instance, Generator or None, default=None
+    degrees : str
+        Deprecated name of `allocation`.
 
     Attributes
     ----------
@@ -59,8 +62,8 @@ class CompositionalMap(FeatureMap):
     n_per_degree_ : ndarray
         Number of output columns of each degree.
     tail_ : float
-        What truncation of the series takes off the kernel at most, for rows no larger than those
-        seen in `fit`.
+        The most that truncation of the series takes off the kernel, for rows no longer than the
+        rows seen in `fit`.
 
     See Also
     --------
@@ -94,42 +97,49 @@ class CompositionalMap(FeatureMap):
         n_components: int = 1024,
         *,
         inner_map: Any = None,
-        degrees: str = "optimized",
+        allocation: str = "optimized",
         random_state: Any = None,
+        degrees: str = "deprecated",
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
         self.inner_map = inner_map
-        self.degrees = degrees
+        self.allocation = allocation
         self.random_state = random_state
+        self.degrees = degrees
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
         kernel = Composed() if self.kernel is None else self.kernel
         if not isinstance(kernel, Composed):
             raise ValueError(f"kernel must be a Composed kernel or None, got {kernel!r}.")
-        check_choice("degrees", self.degrees, ("optimized", "proportional", "geometric"))
-        self.kernel_ = kernel.resolved(X)
-        inner = self._inner()
+        law = current_parameter("degrees", self.degrees, "allocation", self.allocation)
+        check_choice("allocation", law, allocation.LAWS)
+        kernel = kernel.resolved(X)
+        inner = self._inner(kernel)
         first = _drawn(inner, X, rng)
-        sample = X[np.sort(rng.permutation(X.shape[0])[:256])]
+        sample = X[np.sort(rng.permutation(X.shape[0])[:_SAMPLE_ROWS])]
         features = np.asarray(first.transform(sample), dtype=np.float64)
-        outer = dot_product_kernel(self.kernel_.outer)
+        outer = dot_product_kernel(kernel.outer)
         outer.check_rows(features)
-        counts, weights = self._share(outer, features, rng)
-        self.n_per_degree_ = counts
-        factors = int(np.flatnonzero(counts)[-1])
-        self.inner_maps_ = [first, *(_drawn(inner, X, rng) for _ in range(factors - 1))][:factors]
-        self._constant = np.full(int(counts[0]), np.sqrt(weights[0]))
-        drawn = HadamardProducts.draw(
-            counts, weights, int(counts[0]), features.shape[1], False, rng
-        )
-        self._products = _own_inputs(drawn, features.shape[1], factors)
+        counts, weights, tail = self._share(law, outer, features, rng)
+        n_factors = int(np.flatnonzero(counts)[-1])
+        inner_maps = [first, *(_drawn(inner, X, rng) for _ in range(n_factors - 1))][:n_factors]
+        width, n_constant = features.shape[1], int(counts[0])
+        products = HadamardProducts.draw(counts, weights, n_constant, width, False, rng)
+        return {
+            "kernel_": kernel,
+            "inner_maps_": inner_maps,
+            "n_per_degree_": counts,
+            "tail_": tail,
+            "_constant": np.full(n_constant, np.sqrt(weights[0])),
+            "_products": products.with_own_inputs(width, n_factors),
+        }
 
-    def _inner(self) -> Any:
-        """The inner map, of which every factor gets a clone."""
+    def _inner(self, kernel: Composed) -> Any:
+        """The inner map, which is cloned for every factor."""
         if self.inner_map is not None:
             if isinstance(self.inner_map, type) or not hasattr(self.inner_map, "transform"):
-                raise ValueError(
+                raise TypeError(
                     f"inner_map must be a transformer with fit and transform, got "
                     f"{self.inner_map!r}."
                 )
@@ -139,41 +149,28 @@ class CompositionalMap(FeatureMap):
                     f"independent draw; {self.inner_map!r} has none."
                 )
             return self.inner_map
-        inner = any_kernel(self.kernel_.inner)
+        inner = any_kernel(kernel.inner)
         if isinstance(inner, ShiftInvariantKernel):
             return FourierFeatures(inner, self.n_components)
         if isinstance(inner, DotProductKernel):
             return RandomMaclaurin(inner, self.n_components)
-        raise ValueError(
-            f"no inner map is known for {self.kernel_.inner!r}; give one as inner_map."
-        )
+        raise ValueError(f"no inner map is known for {kernel.inner!r}; give one as inner_map.")
 
     def _share(
-        self, outer: DotProductKernel, features: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Features per degree and the square of their scale."""
+        self, law: str, outer: DotProductKernel, features: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Features per degree, the square of their scale, and what truncation takes off."""
         norms = row_norms(features, squared=True)
         largest = allocation.largest_squared_norm(outer, norms)
         last = max(1, allocation.automatic_degree(outer, largest))
-        self.tail_ = outer.tail(last, largest)
-        n = int(self.n_components)
-        if self.degrees == "geometric":
-            return allocation.geometric(outer, n, 0, last, 2.0, rng)
-        if self.degrees == "proportional" or n < np.count_nonzero(outer.maclaurin(last)):
-            return allocation.proportional(outer, n, 0, last, float(norms.mean()), rng)
-        statistics = DegreeStatistics.measure(
-            outer,
-            PairMoments.of_sample(features, rng),
-            last,
-            "hadamard",
-            False,
-            padded_length(features.shape[1]),
-        )
-        return allocation.optimized(statistics, n, 0)
 
-    def is_sound(self) -> bool:
-        n_inner = sum(inner._n_features_out for inner in self.inner_maps_)
-        return self._products.stays_within(n_inner, self._n_features_out)
+        def statistics() -> DegreeStatistics:
+            moments, length = PairMoments.of_sample(features, rng), padded_length(features.shape[1])
+            return DegreeStatistics.measure(outer, moments, last, "hadamard", False, length)
+
+        n = int(self.n_components)
+        shares = allocation.share(law, outer, n, 0, last, norms, statistics, rng)
+        return *shares, outer.tail(last, largest)
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         n_inner = sum(int(inner.transform(X[:1]).shape[1]) for inner in self.inner_maps_)
@@ -189,23 +186,41 @@ class CompositionalMap(FeatureMap):
             self._products.fill(features, out[start : start + rows])
         out[:, : len(self._constant)] = self._constant
 
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a file of version 0.1.0 under their present names."""
+        if "allocation" not in state:
+            state = {**state, "allocation": state["degrees"], "degrees": "deprecated"}
+        return state
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        inner_maps = self.inner_maps_
+        fits = all(
+            isinstance(inner, FeatureMap) and inner.n_features_in_ == self.n_features_in_
+            for inner in inner_maps
+        )
+        constant = self._constant
+        check_facts(
+            self,
+            inner_maps_=fits,
+            _constant=constant.ndim == 1 and len(constant) <= self._n_features_out,
+        )
+        self._products.check(self._n_inner(), self._n_features_out)
+
+    def _n_inner(self) -> int:
+        """Number of columns of all inner maps, which are maps of this package."""
+        return sum(int(inner._n_features_out) for inner in self.inner_maps_)
+
+    def _onnx(self, g: Any, x: str) -> str:
+        u = g.concat([onnx_features(g, x, inner) for inner in self.inner_maps_], axis=1)
+        n_constant = len(self._constant)
+        columns = [g.repeated(self._constant, x)] if n_constant else []
+        n_random = self._n_features_out - n_constant
+        columns.append(self._products.onnx(g, u, self._n_inner(), n_random, n_constant))
+        return str(g.concat(columns, axis=1))
+
 
 def _drawn(inner: Any, X: Any, rng: np.random.Generator) -> Any:
     """A clone of the inner map with a random state of its own, fitted."""
     return clone(inner).set_params(random_state=int(rng.integers(2**31))).fit(X)
-
-
-def _own_inputs(products: HadamardProducts, width: int, factors: int) -> HadamardProducts:
-    """The same products, with factor k reading columns k*width.. of its input.
-
-    `gather` points into (x, -x, 0), so the halves move apart when x grows to all factors.
-    """
-    gather = products.gather.astype(np.int64)
-    for first, last in zip(products.rotations[:-1], products.rotations[1:], strict=True):
-        for k in range(last - first):
-            row = gather[first + k]
-            negative, padding = (row >= width) & (row < 2 * width), row == 2 * width
-            row += k * width
-            row[negative] += (factors - 1) * width
-            row[padding] = 2 * factors * width
-    return replace(products, gather=gather.astype(np.uint32))

@@ -1,21 +1,22 @@
 """CRAFTMaps: project up non-linearly, then down."""
 
-from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_or_fitted_kernel
-from craftmaps.maps.base import FeatureMap
-from craftmaps.maps.parts.down import DRAW, Fold, Matrix, SparseSigns, SubsampledHadamard
+from craftmaps.maps.base import FeatureMap, onnx_features
+from craftmaps.maps.parts.base import check_facts
+from craftmaps.maps.parts.down import DRAW, Down, Matrix
 from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import HadamardProducts
 from craftmaps.maps.planning.craft_plan import (
     CraftPlan,
+    MaclaurinPlanner,
+    SketchPlanner,
     given_plan,
-    plan_maclaurin,
-    plan_tensor_sketch,
 )
 from craftmaps.maps.tensor_sketch import TensorSketch
 from craftmaps.storage.packing import storable
@@ -23,10 +24,10 @@ from craftmaps.validation import check_choice, is_integer
 
 _DOWN = (*DRAW, "principal", "auto")
 _H01 = ("auto", "append", "up", "none")
-_BUFFER = 1 << 23  # bytes of up-projected rows that exist at a time, off the fused path
-_SAMPLE = 4  # rows per component from which a principal subspace is learned
-_FEW = 1024  # components up to which down="auto" learns one,
-_ERRS = 0.1  # if the expected error of a fold is beyond this
+_BUFFER_BYTES = 1 << 23  # of up-projected rows that exist at a time, off the fused path
+_ROWS_PER_COMPONENT = 4  # from which a principal subspace is learned
+_MAX_PRINCIPAL_COMPONENTS = 1024  # up to which down="auto" learns a subspace,
+_ACCEPTABLE_ERROR = 0.1  # if the expected error of a fold is larger than this
 
 
 @storable
@@ -34,9 +35,9 @@ class CraftMap(FeatureMap):
     """Compact random features: up to D dimensions by a random feature map, then down to E.
 
     z(x) = G u(x), where <u(x), u(y)> estimates the kernel from D = `n_up` features and G is a
-    random projection that keeps inner products on average. At equal output size the error is far
-    below that of E random features used directly, and close to the least that a map can reach that
-    does not look at the data, sqrt((K(x,x) K(y,y) + K(x,y)^2) / E).
+    random projection that keeps inner products on average. At equal output size, the error is far
+    below the error of E random features used directly. It is close to
+    sqrt((K(x,x) K(y,y) + K(x,y)^2) / E), the least error of a map that does not look at the data.
 
     Parameters
     ----------
@@ -53,18 +54,27 @@ class CraftMap(FeatureMap):
         The up-projection: Random Maclaurin with optimized degrees, TensorSketch, or a map of your
         own, which is cloned and given `n_up` components unless that is "auto".
     down : {"fold", "srht", "gaussian", "rademacher", "sparse", "principal", "auto"}, default="fold"
-        The down-projection: a signed fold, a subsampled randomized Hadamard transform, dense
-        Gaussian or sign matrices, stacked count sketches; or "principal", the leading subspace of
-        the up-projected rows seen in `fit`, which is not unbiased but has the least error. "auto"
-        is "principal" where that is likely to pay: for up to 1,024 components, at least four rows
-        for each of them in `fit`, and an expected error of more than 0.1 otherwise. Else it is
-        "fold", which takes no products of matrices.
+        The down-projection:
+
+        - "fold": a signed fold, which needs no product of matrices.
+        - "srht": a subsampled randomized Hadamard transform.
+        - "gaussian", "rademacher": a dense matrix of normal numbers or of signs.
+        - "sparse": stacked count sketches.
+        - "principal": the leading subspace of the up-projected rows seen in `fit`. It is not
+          unbiased, but has the least error.
+        - "auto": "principal" where that is likely to pay, namely for up to 1,024 components, at
+          least four rows for each of them in `fit`, and an expected error of more than 0.1
+          otherwise; else "fold".
     h01 : {"auto", "append", "up", "none"}, default="auto"
-        What becomes of the terms of degree 0 and 1 (up="maclaurin" only). "append": exact columns
-        beside the down-projection of the rest; "up": exact in the up-projection, and projected
-        down with it, which also works for E below the number of columns of X; "none": no special
-        treatment; "auto": whatever the variance formulas favour, from no exact columns to all
-        monomials up to some degree. Of few columns these are so few that the map may be exact.
+        What becomes of the terms of degree 0 and 1 (up="maclaurin" only):
+
+        - "append": they are exact columns beside the down-projection of the other terms.
+        - "up": they are exact in the up-projection and are projected down with it, which also works
+          for E below the number of columns of X.
+        - "none": they are treated like other terms.
+        - "auto": the choice that the variance formulas favor, from no exact columns to all
+          monomials up to some degree. When X has few columns there are few monomials, so that the
+          whole map can be exact.
     random_state : int, RandomState instance, Generator or None, default=None
 
     Attributes
@@ -74,16 +84,18 @@ class CraftMap(FeatureMap):
     n_up_ : int
         D.
     n_exact_ : int
-        Output columns that carry exact terms.
+        Number of output columns that carry exact terms.
     exact_degree_ : int
-        The degree up to which they do, -1 for none.
-    n_per_degree_ : ndarray
-        Up-projected features of each degree (up="maclaurin" only).
+        The degree up to which terms are exact, -1 for none.
+    n_per_degree_ : ndarray or None
+        Number of up-projected features of each degree; None unless up="maclaurin".
     expected_error_ : float
         Root mean square error over pairs of rows, relative to the root mean square kernel value,
         that the variance formulas predict; nan for a principal subspace and for maps of your own.
-    up_ : fitted map, where `up` is not fused with the fold
-    down_ : drawn down-projection, where it is not fused
+    up_ : fitted map or None
+        The up-projection; None for up="maclaurin".
+    down_ : drawn down-projection or None
+        None where the up-projection folds its features itself.
 
     See Also
     --------
@@ -114,10 +126,10 @@ class CraftMap(FeatureMap):
     n_up_: int
     n_exact_: int
     exact_degree_: int | None = None
+    n_per_degree_: np.ndarray | None = None
     expected_error_: float
-    n_per_degree_: np.ndarray | None = None  # of up="maclaurin"
-    up_: Any = None  # another up-projection, fitted
-    down_: Fold | SubsampledHadamard | SparseSigns | Matrix | None
+    up_: Any = None
+    down_: Down | None
     _exact: ExactTerms
     _inside: float
     _products: HadamardProducts | None
@@ -141,142 +153,177 @@ class CraftMap(FeatureMap):
         self.h01 = h01
         self.random_state = random_state
 
-    def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
         self._check_parameters()
+        kernel: Any
         if isinstance(self.up, str):
-            self.kernel_ = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+            kernel = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+            kernel.check_rows(X)
+            down, plan, up = self._planned(kernel, X, rng)
+        else:
+            up = self._own_up(X, int(rng.integers(2**31)))
+            kernel = getattr(up, "kernel_", None)
+            down, plan = self._down_of(X, None), given_plan(up.transform(X[:1]).shape[1])
+            self._check_width(plan.n_up)
+        products, projection = self._parts(X, plan, down, up, rng)
+        return {
+            "kernel_": kernel,
+            "n_up_": plan.n_up,
+            "n_exact_": plan.exact.n_columns,
+            "exact_degree_": plan.exact_degree,
+            "n_per_degree_": plan.counts if products is not None else None,
+            "expected_error_": float("nan") if down == "principal" else plan.error,
+            "up_": up,
+            "down_": projection,
+            "_products": products,
+            "_exact": plan.exact,
+            "_inside": float(np.sqrt(plan.inside)),
+        }
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        down = self._down(X, rng)
-        learned = down == "principal"
-        plan = self._plan(X, down, rng)
-        self.n_up_ = plan.n_up
-        self.n_exact_, self.exact_degree_ = plan.exact.n_columns, plan.exact_degree
-        self.expected_error_ = float("nan") if learned else plan.error
-        self._exact, self._inside = plan.exact, float(np.sqrt(plan.inside))
-        n_out = self.n_components - self.n_exact_
-        n_in = self.n_up_ - self.n_exact_
-        self._products = None
-        self.down_ = None
+    def _planned(
+        self, kernel: DotProductKernel, X: Any, rng: np.random.Generator
+    ) -> tuple[str, CraftPlan, TensorSketch | None]:
+        """The kind of down-projection, the plan for it, and the up-projection unless it is fused.
+
+        Plans for both kinds that "auto" chooses from are made from one sample of rows.
+        """
+        n_up = None if self.n_up == "auto" else int(self.n_up)
+        seed = int(rng.integers(2**31))
+        planner: MaclaurinPlanner | SketchPlanner
         if self.up == "maclaurin":
+            planner = MaclaurinPlanner.measure(kernel, X, rng)
+        elif isinstance(kernel, Polynomial):
+            planner = SketchPlanner.measure(kernel, X, rng)
+        else:
+            raise ValueError(
+                f"TensorSketch approximates Polynomial kernels, got {kernel!r}; use "
+                f"up='maclaurin' for other dot-product kernels."
+            )
+        first = "fold" if self.down == "auto" else self.down
+        plan = planner.plan(self.n_components, n_up, self.h01, first)
+        down = self._down_of(X, plan.error)
+        if down != first:
+            plan = planner.plan(self.n_components, n_up, self.h01, down)
+        up = None
+        if self.up == "tensor-sketch":
+            up = TensorSketch(kernel, plan.n_up, random_state=seed).fit(X)
+        return down, plan, up
+
+    def _down_of(self, X: Any, error: float | None) -> str:
+        """The kind of down-projection, given the expected error of a fold if that is known."""
+        if self.down != "auto":
+            return self.down
+        few = self.n_components <= min(_MAX_PRINCIPAL_COMPONENTS, X.shape[0] // _ROWS_PER_COMPONENT)
+        return "principal" if few and (error is None or error > _ACCEPTABLE_ERROR) else "fold"
+
+    def _own_up(self, X: Any, seed: int) -> Any:
+        """The map given as `up`, fitted."""
+        up = clone(self.up)
+        for name, value in (("n_components", self.n_up), ("random_state", seed)):
+            if value != "auto" and hasattr(up, name):
+                up.set_params(**{name: value})
+        return up.fit(X)
+
+    def _check_width(self, width: int) -> None:
+        if width < self.n_components:
+            raise ValueError(
+                f"up makes {width} features, fewer than n_components={self.n_components}: a "
+                f"down-projection needs at least as many."
+            )
+
+    def _parts(
+        self, X: Any, plan: CraftPlan, down: str, up: Any, rng: np.random.Generator
+    ) -> tuple[HadamardProducts | None, Down | None]:
+        """The random products (up="maclaurin" only) and, unless they are folded, the projection."""
+        n_exact, products = plan.exact.n_columns, None
+        n_in, n_out = plan.n_up - n_exact, self.n_components - n_exact
+        if up is None:
             shares, inside = (plan.counts, plan.weights), int(plan.inside > 0)
             is_exact = not plan.counts.any() and not inside  # there is nothing to project down
             if down == "fold" or is_exact:
                 fold = None if is_exact else n_out
-                self._products = HadamardProducts.draw(
-                    *shares, self.n_exact_, X.shape[1], False, rng, fold, inside
+                products = HadamardProducts.draw(
+                    *shares, n_exact, X.shape[1], False, rng, fold, inside
                 )
-                return
-            self._products = HadamardProducts.draw(*shares, inside, X.shape[1], False, rng)
-        if learned:
-            self.down_ = Matrix.learn(self._sample_up(X, n_in, n_out, rng), n_out)
-        else:
-            self.down_ = DRAW[down](n_in, n_out, rng)
-
-    def _down(self, X: Any, rng: np.random.Generator) -> str:
-        """The kind of down-projection; `rng` stays as it is."""
-        if self.down != "auto":
-            return self.down
-        few = self.n_components <= min(_FEW, X.shape[0] // _SAMPLE)
-        known = isinstance(self.up, str)  # of maps of your own no error is expected
-        if not few or (known and self._plan(X, "fold", deepcopy(rng)).error <= _ERRS):
-            return "fold"
-        return "principal"
-
-    def _smaller(self, n_components: int) -> Self:
-        smaller = super()._smaller(n_components)
-        if self.down == "auto" and self.n_components > _FEW:
-            smaller.set_params(down="fold")
-        return smaller
-
-    def _plan(self, X: Any, down: str, rng: np.random.Generator) -> CraftPlan:
-        """Decide on the up-projection and, unless it is Random Maclaurin, fit it."""
-        n_up = None if self.n_up == "auto" else int(self.n_up)
-        seed = int(rng.integers(2**31))
-        if not isinstance(self.up, str):
-            self.up_ = clone(self.up)
-            for name, value in (("n_components", n_up), ("random_state", seed)):
-                if value is not None and hasattr(self.up_, name):
-                    self.up_.set_params(**{name: value})
-            width = self.up_.fit(X).transform(X[:1]).shape[1]
-            if width < self.n_components:
-                raise ValueError(
-                    f"up makes {width} features, fewer than n_components={self.n_components}: a "
-                    f"down-projection needs at least as many."
-                )
-            self.kernel_ = getattr(self.up_, "kernel_", None)
-            return given_plan(width)
-        self.kernel_.check_rows(X)
-        if self.up == "maclaurin":
-            plan = plan_maclaurin(self.kernel_, X, self.n_components, n_up, self.h01, down, rng)
-            self.n_per_degree_ = plan.counts
-            return plan
-        self.up_ = TensorSketch(self.kernel_, n_up or 1, random_state=seed)
-        if not isinstance(self.kernel_, Polynomial):
-            self.up_.fit(X)  # says what is wrong
-        plan = plan_tensor_sketch(self.kernel_, X, self.n_components, n_up, down, rng)
-        self.up_.set_params(n_components=plan.n_up).fit(X)
-        return plan
-
-    def _fill(self, X: Any, out: np.ndarray) -> None:
-        if isinstance(self.kernel_, DotProductKernel):
-            self.kernel_.check_rows(X)
-        if self.down_ is None and self._products is not None:
-            self._products.fill(X, out)
-            if self._inside:
-                out[:, 0] += self._inside
-        else:
-            n_in = self.n_up_ - self.n_exact_
-            step = max(1, _BUFFER // (n_in * out.itemsize))
-            U = np.empty((min(step, X.shape[0]), n_in), dtype=out.dtype)
-            for start in range(0, X.shape[0], step):
-                rows = X[start : start + step]
-                block = self._up_project(rows, U[: rows.shape[0]])
-                self._down_project(block, out[start : start + step, self.n_exact_ :])
-        self._exact.write(X, out)
-
-    def is_sound(self) -> bool:
-        n_in, n_out = self.n_up_ - self.n_exact_, self._n_features_out - self.n_exact_
-        width = self._n_features_out if self.down_ is None else n_in
-        products = self._products
-        if products is not None and not products.stays_within(self.n_features_in_, width):
-            return False
-        if not self._exact.stays_within(self.n_features_in_, self._n_features_out):
-            return False
-        kinds = Fold | SparseSigns  # the others index nothing, or NumPy checks it
-        return not isinstance(self.down_, kinds) or self.down_.stays_within(n_in, n_out)
-
-    def _up_project(self, X: Any, U: np.ndarray) -> np.ndarray:
-        """The features of X that are to be projected down, in U if they fit there."""
-        if self._products is not None:
-            self._products.fill(X, U)
-            if self._inside:
-                U[:, 0] = self._inside
-            return U
-        if isinstance(self.up_, FeatureMap):
-            return self.up_.transform_into(X, U)
-        return np.require(self.up_.transform(X), U.dtype, ["C", "W"])
-
-    def _down_project(self, U: np.ndarray, out: np.ndarray) -> None:
-        assert self.down_ is not None
-        if out.flags.c_contiguous:
-            self.down_.apply(U, out)
-        else:  # exact columns stand beside it
-            down = np.empty(out.shape, dtype=out.dtype)
-            self.down_.apply(U, down)
-            out[:] = down
-
-    def _sample_up(self, X: Any, n_in: int, n_out: int, rng: np.random.Generator) -> np.ndarray:
-        """Up-projected rows from which the principal subspace is learned."""
+                return products, None
+            products = HadamardProducts.draw(*shares, inside, X.shape[1], False, rng)
+        if down != "principal":
+            return products, DRAW[down](n_in, n_out, rng)
         if X.shape[0] < n_out:
             raise ValueError(
                 f"down='principal' learns {n_out} directions and needs at least as many rows in "
                 f"fit, got {X.shape[0]} (n_samples={X.shape[0]}); lower n_components or use "
                 f"down='fold'."
             )
-        n_rows = min(X.shape[0], _SAMPLE * n_out)
+        n_rows = min(X.shape[0], _ROWS_PER_COMPONENT * n_out)
         rows = X[np.sort(rng.choice(X.shape[0], n_rows, replace=False))]
-        return self._up_project(rows, np.empty((n_rows, n_in), dtype=np.float32))
+        U = np.empty((n_rows, n_in), dtype=np.float32)
+        U = _up_projected(rows, products, float(np.sqrt(plan.inside)), up, U)
+        return products, Matrix.learn(U, n_out)
+
+    def _smaller(self, n_components: int) -> Self:
+        smaller = super()._smaller(n_components)
+        if self.down == "auto" and self.n_components > _MAX_PRINCIPAL_COMPONENTS:
+            smaller.set_params(down="fold")
+        return smaller
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        if isinstance(self.kernel_, DotProductKernel):
+            self.kernel_.check_rows(X)
+        if self.down_ is None:
+            assert self._products is not None
+            self._products.fill(X, out)
+            if self._inside:
+                out[:, 0] += self._inside
+        else:
+            n_in = self.n_up_ - self.n_exact_
+            step = max(1, _BUFFER_BYTES // (n_in * out.itemsize))
+            U = np.empty((min(step, X.shape[0]), n_in), dtype=out.dtype)
+            for start in range(0, X.shape[0], step):
+                rows = X[start : start + step]
+                filled = U[: rows.shape[0]]
+                block = _up_projected(rows, self._products, self._inside, self.up_, filled)
+                _down_projected(block, self.down_, out[start : start + step, self.n_exact_ :])
+        self._exact.fill(X, out)
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        sizes, n_out = (self.n_up_, self.n_exact_), self._n_features_out
+        check_facts(
+            self,
+            sizes=all(map(is_integer, sizes)) and 0 <= self.n_exact_ <= n_out <= self.n_up_,
+            _exact=self._exact.n_columns == self.n_exact_,
+            _products=self._products is not None or None not in (self.up_, self.down_),
+        )
+        self._exact.check(self.n_features_in_, n_out)
+        n_in = self.n_up_ - self.n_exact_
+        if self._products is not None:
+            self._products.check(self.n_features_in_, n_out if self.down_ is None else n_in)
+        if self.down_ is not None:
+            self.down_.check(n_in, n_out - self.n_exact_)
+        if self.up_ is not None:
+            up = self.up_.estimator if isinstance(self.up_, FrozenEstimator) else self.up_
+            widths = (up.n_features_in_, up._n_features_out)
+            check_facts(self, up_=widths == (self.n_features_in_, n_in))
+
+    def _onnx(self, g: Any, x: str) -> str:
+        n_exact, n_in = self.n_exact_, self.n_features_in_
+        n_up, n_out = self.n_up_ - n_exact, self._n_features_out - n_exact
+        columns = [self._exact.onnx(g, x, n_in, n_exact)] if n_exact else []
+        if n_out:
+            columns.append(self._onnx_random(g, x, n_up, n_out))
+        return str(g.concat(columns, axis=1))
+
+    def _onnx_random(self, g: Any, x: str, n_up: int, n_out: int) -> str:
+        """The columns beside the exact ones."""
+        if self._products is None:
+            u = onnx_features(g, x, self.up_)
+        else:
+            first, width = (self.n_exact_, n_out) if self.down_ is None else (0, n_up)
+            u = self._products.onnx(g, x, self.n_features_in_, width, first)
+            if self._inside:
+                u = g.add("Add", u, g.floats(self._inside * np.eye(1, width)))
+        return u if self.down_ is None else self.down_.onnx(g, u, n_up, n_out)
 
     def _check_parameters(self) -> None:
         check_choice("down", self.down, _DOWN)
@@ -284,7 +331,7 @@ class CraftMap(FeatureMap):
         if isinstance(self.up, str):
             check_choice("up", self.up, ("maclaurin", "tensor-sketch"))
         elif not hasattr(self.up, "fit") or not hasattr(self.up, "transform"):
-            raise ValueError(
+            raise TypeError(
                 f"up must be 'maclaurin', 'tensor-sketch' or a map with fit and transform, got "
                 f"{self.up!r}."
             )
@@ -308,3 +355,27 @@ class CraftMap(FeatureMap):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = isinstance(self.kernel, str) and self.kernel == "auto"
         return tags
+
+
+def _up_projected(
+    X: Any, products: HadamardProducts | None, inside: float, up: Any, U: np.ndarray
+) -> np.ndarray:
+    """The features of X that are to be projected down, in U if they fit there."""
+    if products is not None:
+        products.fill(X, U)
+        if inside:
+            U[:, 0] = inside
+        return U
+    if isinstance(up, FeatureMap):
+        return up.transform_into(X, U)
+    return np.require(up.transform(X), U.dtype, ["C", "W"])
+
+
+def _down_projected(U: np.ndarray, down: Down, out: np.ndarray) -> None:
+    """Project U down into `out`, which need not be contiguous beside exact columns."""
+    if out.flags.c_contiguous:
+        down.fill(U, out)
+    else:
+        contiguous = np.empty(out.shape, dtype=out.dtype)
+        down.fill(U, contiguous)
+        out[:] = contiguous

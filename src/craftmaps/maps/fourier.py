@@ -7,20 +7,19 @@ import numpy as np
 from craftmaps.kernels import ShiftInvariantKernel, shift_invariant_kernel
 from craftmaps.loops.fourier import cos_sin32, cos_sin64
 from craftmaps.maps.base import FeatureMap
-from craftmaps.maps.parts import frequencies
+from craftmaps.maps.parts.frequencies import Frequencies
+from craftmaps.maps.parts.sampling import DRAW
 from craftmaps.maps.planning.expected_errors import fourier_error
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
-
-_SAMPLINGS = ("iid", "orthogonal", "structured", "qmc", "fastfood")
 
 
 @storable
 class FourierFeatures(FeatureMap):
     """Fourier features: z(x) = (cos<w_j, x>, sin<w_j, x>) / sqrt(m) estimates k(x - y).
 
-    The m frequencies w_j follow the spectrum of the kernel, of which k is the mean of
-    cos<w, x - y>. Each of them takes a pair of columns, so that <z(x), z(x)> = k(x, x) = 1 exactly.
+    The m frequencies w_j are drawn from the spectrum of the kernel, for which k(x - y) is the mean
+    of cos<w, x - y>. Each frequency has a pair of columns, so that <z(x), z(x)> = k(x, x) = 1.
 
     Parameters
     ----------
@@ -37,20 +36,21 @@ class FourierFeatures(FeatureMap):
 
         - "iid": independently. Unbiased for every kernel.
         - "orthogonal": in orthogonal blocks. Unbiased for Gaussian, Matern and your own isotropic
-          kernels; lower error than "iid", least for wide kernels.
+          kernels; the error is lower than with "iid", most of all for wide kernels.
         - "structured": in orthogonal blocks made by signed Hadamard transforms, at a cost of
-          O(n_components log d) per row and without a matrix. Blocks have equal angles to each
-          other, so that many of them have the least error. For Gaussian and Matern. Directions
-          are not exactly uniform, which biases the estimate by less than 0.002 (measured).
+          O(n_components log d) per row and without a matrix. For Gaussian and Matern. Blocks have
+          equal angles to each other, which gives many components the least error of all options.
+          Directions are not exactly uniform, which biases the estimate by less than 0.002
+          (measured).
         - "qmc": by a scrambled low-discrepancy sequence. Unbiased for Gaussian, Laplacian, Cauchy
-          and Matern; lower error than "iid", best for few columns.
+          and Matern; the error is lower than with "iid", most of all for few columns.
         - "fastfood": by two Hadamard transforms and a normal diagonal matrix (Le et al.). Unbiased
           for Gaussian and Matern; as fast as "structured", error about 10 % above "iid".
 
         Other kernels are refused.
     sequence : {"sobol", "halton"}, default="sobol"
-        The sequence of "qmc". Beyond 21,201 columns, groups of columns have a Sobol sequence each;
-        "halton" is limited to 1,000.
+        The sequence of "qmc". For more than 21,201 columns, each group of columns has a Sobol
+        sequence of its own; "halton" is limited to 1,000 columns.
     random_state : int, RandomState instance, Generator or None, default=None
 
     Attributes
@@ -86,7 +86,7 @@ class FourierFeatures(FeatureMap):
     """
 
     kernel_: ShiftInvariantKernel
-    _frequencies: frequencies.Frequencies
+    _frequencies: Frequencies
     _phase: float
 
     def __init__(
@@ -104,28 +104,15 @@ class FourierFeatures(FeatureMap):
         self.sequence = sequence
         self.random_state = random_state
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        check_choice("sampling", self.sampling, _SAMPLINGS)
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
+        check_choice("sampling", self.sampling, tuple(DRAW))
         check_choice("sequence", self.sequence, ("sobol", "halton"))
-        self.kernel_ = shift_invariant_kernel(self.kernel).resolved(X)
-        n, d = -(-self.n_components // 2), X.shape[1]
-        if self.sampling == "iid":
-            self._frequencies = frequencies.iid(self.kernel_, n, d, rng)
-        elif self.sampling == "orthogonal":
-            self._frequencies = frequencies.orthogonal(self.kernel_, n, d, rng)
-        elif self.sampling == "qmc":
-            self._frequencies = frequencies.quasi_random(self.kernel_, n, d, self.sequence, rng)
-        elif self.sampling == "structured":
-            self._frequencies = frequencies.structured(self.kernel_, n, d, rng)
-        else:
-            self._frequencies = frequencies.fastfood(self.kernel_, n, d, rng)
-        self._phase = float(rng.uniform(0, 2 * np.pi))
-
-    def is_sound(self) -> bool:
-        n = -(-self._n_features_out // 2)
-        if isinstance(self._frequencies, frequencies.MatrixFrequencies):
-            return True
-        return self._frequencies.stays_within(self.n_features_in_, n)
+        kernel = shift_invariant_kernel(self.kernel).resolved(X)
+        options = {"sequence": self.sequence} if self.sampling == "qmc" else {}
+        n = _n_frequencies(self.n_components)
+        frequencies = DRAW[self.sampling](kernel, n, X.shape[1], rng, **options)
+        phase = float(rng.uniform(0, 2 * np.pi))
+        return {"kernel_": kernel, "_frequencies": frequencies, "_phase": phase}
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
         return fourier_error(self.kernel_, X, self._n_features_out, rng)
@@ -141,4 +128,23 @@ class FourierFeatures(FeatureMap):
             loop(block, pairs, scale)
 
         # The projections are written where the sines will be.
-        self._frequencies.project(X, out, pairs, finish)
+        self._frequencies.fill(X, out, pairs, finish)
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        self._frequencies.check(self.n_features_in_, _n_frequencies(self._n_features_out))
+
+    def _onnx(self, g: Any, x: str) -> str:
+        pairs, odd = divmod(self._n_features_out, 2)
+        p = self._frequencies.onnx(g, x, self.n_features_in_, pairs + odd)
+        paired = g.gather(p, np.arange(pairs), axis=1) if odd else p
+        columns = [g.add("Cos", paired), g.add("Sin", paired)] if pairs else []
+        if odd:
+            last = g.add("Add", g.gather(p, np.array([pairs]), axis=1), self._phase)
+            columns.append(g.add("Mul", g.add("Cos", last), float(np.sqrt(2))))
+        return str(g.add("Mul", g.concat(columns, axis=1), float(1 / np.sqrt(pairs + odd))))
+
+
+def _n_frequencies(n_columns: int) -> int:
+    """Two columns per frequency, and one for the last frequency of an odd number of columns."""
+    return -(-n_columns // 2)

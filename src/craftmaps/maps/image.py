@@ -1,9 +1,10 @@
-"""A map of images seen as oriented gradients, as one transformer."""
+"""A map of the oriented gradients of images, as one transformer."""
 
 from typing import Any
 
 import numpy as np
 
+from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.parts.images import gradient_cells, gradients, image_shape
 from craftmaps.maps.wrapped import WrappedMap
 from craftmaps.storage.packing import storable
@@ -12,31 +13,34 @@ from craftmaps.validation import is_integer
 
 @storable
 class ImageMap(WrappedMap):
-    """Features of gray images: z(g(x)), g the oriented gradients of the image x.
+    """Features of gray images: z(g(x)), where g(x) are the oriented gradients of the image x.
 
-    A kernel of pixels takes a stroke that moved by its own width for another one. Here the map
-    inside is told how much of which direction there is in each cell of a grid: square roots of
-    shares of all gradients, so that rows have length 1 and contrast makes no difference. Outside of
-    an image everything is 0. Nothing is learnt.
+    For a kernel of pixels, a stroke that moved by its own width is another stroke. Here the map
+    inside is given how much of each direction there is in each cell of a grid instead. The values
+    are square roots of shares of all gradients, so that rows have length 1 and contrast makes no
+    difference. Pixels outside of an image count as 0. Nothing is learned from data.
 
     Parameters
     ----------
     feature_map : map of this package
-        What the gradients are given to.
+        The map that is given the gradients.
     cells : int, default=5
-        Cells per side of the grid, which overlap; at most as many as the shorter side has pixels.
+        Number of cells per side of the grid, which overlap; at most the number of pixels of the
+        shorter side.
     directions : int, default=8
-        At least 5.
+        Number of directions, at least 5.
     shape : (height, width) or None, default=None
-        Of the images, whose pixels a row has line by line; None takes them to be square.
+        Shape of the images, whose pixels stand in a row line by line. One side may be -1 and is
+        then inferred from the number of columns. None means square images.
 
     Attributes
     ----------
-    feature_map_ : the map, fitted on gradients
+    feature_map_ : map
+        The map, fitted on gradients.
 
     See Also
     --------
-    MetricMap : put inside, learns from targets which of the gradients matter.
+    MetricMap : as the map inside, learns from targets which of the gradients matter.
 
     References
     ----------
@@ -67,22 +71,39 @@ class ImageMap(WrappedMap):
         self.directions = directions
         self.shape = shape
 
-    def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
-        self._fit_inside(X, y)
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
+        return self._fitted_inside(self._prepared(X), y, X.dtype)
 
-    def _changed(self, X: Any) -> np.ndarray:
-        return gradients(X, self.cells, self.directions, self._image_shape(X))
-
-    def _image_shape(self, X: Any) -> tuple[int, int]:
-        return image_shape(X, self.shape)
+    def _prepared(self, X: Any) -> np.ndarray:
+        return gradients(X, self.cells, self.directions, image_shape(X, self.shape))
 
     def grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Directions as unit vectors, and each cell's weights of lines and of columns."""
-        shape = self._image_shape(np.empty((0, self.n_features_in_)))
+        """Directions as unit vectors, and the weights of lines and of columns in each cell."""
+        shape = image_shape(np.empty((0, self.n_features_in_)), self.shape)
         return gradient_cells(shape, self.cells, self.directions)
 
-    def _n_changed(self) -> int:
+    def _n_prepared(self) -> int:
         return int(self.directions * self.cells * self.cells)
 
-    def is_sound(self) -> bool:
-        return all(map(is_integer, (self.cells, self.directions))) and super().is_sound()
+    def _check_stored(self) -> None:
+        check_facts(self, cells=is_integer(self.cells), directions=is_integer(self.directions))
+        super()._check_stored()
+
+    def _onnx(self, g: Any, x: str) -> str:
+        """Sobel differences and their parts along the directions, by convolutions."""
+        around, down, across = self.grid()
+        height, width = down.shape[1], across.shape[1]
+        sobel = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)
+        pixels = g.reshape(x, -1, 1, height, width)
+        slopes = g.add("Conv", pixels, np.stack([sobel, sobel.T])[:, None], pads=[1, 1, 1, 1])
+        along = g.add("Conv", slopes, around[:, :, None, None])
+        crossed = np.column_stack([-around[:, 1], around[:, 0]])
+        aside = g.add("Abs", g.add("Conv", slopes, crossed[:, :, None, None]))
+        cotangent = float(around[1, 0] / around[1, 1])
+        part = g.add("Relu", g.add("Sub", along, g.add("Mul", aside, cotangent)))
+        pooled = g.add("MatMul", down, g.add("MatMul", part, np.ascontiguousarray(across.T)))
+        shares = g.reshape(pooled, -1, self._n_prepared())
+        total = g.add("ReduceSum", shares, [1], keepdims=1)
+        least = float(np.finfo(np.float32).tiny)  # images without gradients stay rows of 0
+        prepared = g.add("Sqrt", g.add("Div", shares, g.add("Max", total, least)))
+        return self._onnx_inside(g, prepared)

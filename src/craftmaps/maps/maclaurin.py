@@ -7,6 +7,7 @@ from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels import DotProductKernel, dot_product_or_fitted_kernel
 from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.parts.matrix_products import MatrixProducts
@@ -14,18 +15,24 @@ from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.expected_errors import maclaurin_error
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_choice, is_integer, is_number
+from craftmaps.validation import (
+    check_choice,
+    current_parameter,
+    is_integer,
+    is_number,
+    warn_renamed,
+)
 
-_LAWS = ("optimized", "geometric", "proportional")
 _PROJECTIONS = ("hadamard", "rademacher", "gaussian")
+_H01 = ("none", "append")
 
 
 @storable
 class RandomMaclaurin(FeatureMap):
     """Random Maclaurin features: <z(x), z(y)> estimates f(<x, y>) = sum_n a_n <x, y>^n.
 
-    A feature of degree n is sqrt(a_n / D_n) prod_{j<=n} <w_j, x> with random w_j, of which D_n are
-    made; the estimate is unbiased (up to the reported truncation of an infinite series).
+    Each of the D_n features of degree n is sqrt(a_n / D_n) prod_{j<=n} <w_j, x> with random w_j.
+    The estimate is unbiased, up to the reported truncation of an infinite series.
 
     Parameters
     ----------
@@ -34,27 +41,33 @@ class RandomMaclaurin(FeatureMap):
         the Maclaurin coefficients from the targets given to `fit`.
     n_components : int, default=1024
         Number of output columns.
-    degrees : {"optimized", "geometric", "proportional"}, default="optimized"
-        How features are shared among degrees. "optimized" minimises the expected error on a
-        subsample of the rows given to `fit`; "geometric" draws degrees with probability
-        proportional to p^-(n+1), as printed by Kar and Karnick; "proportional" draws them with
-        probability proportional to a_n R^(2n), R^2 the mean squared norm of the rows. With fewer
-        features than degrees, "optimized" cannot serve all of them and draws as "proportional".
-    h01 : bool, default=False
-        Output the terms of degree 0 and 1 exactly, as a constant column and the columns of X
-        (H0/1 of Kar and Karnick, section 6.1); random features then begin at degree 2.
+    allocation : {"optimized", "geometric", "proportional"}, default="optimized"
+        How features are shared among degrees:
+
+        - "optimized" minimizes the expected error on a subsample of the rows given to `fit`. With
+          fewer features than degrees it cannot serve all of them and draws as "proportional" does.
+        - "geometric" draws degrees with probability proportional to p^-(n+1), as published by Kar
+          and Karnick.
+        - "proportional" draws degrees with probability proportional to a_n R^(2n), where R^2 is the
+          mean squared norm of the rows.
+    h01 : {"none", "append"}, default="none"
+        What becomes of the terms of degree 0 and 1. "append" outputs them exactly, as a constant
+        column and the columns of X (H0/1 of Kar and Karnick, section 6.1); random features then
+        begin at degree 2. "none" treats them like other terms.
     projection : {"hadamard", "rademacher", "gaussian"}, default="hadamard"
-        How w_j are drawn: structured, with fast transforms and no matrix in memory; independent
-        signs; or independent normal numbers.
+        How w_j are drawn: structured, with fast transforms and no matrix in memory; as independent
+        signs; or as independent normal numbers.
     complex_to_real : bool, default=False
         Draw complex w_j and output real and imaginary parts (Wacker, Ohana and Filippone 2023).
         Lowers the error for data without negative entries and kernels of high degree.
     p : float, default=2.0
         Base of the geometric law; above 1.
     max_degree : int or None, default=None
-        Truncate the series there. None keeps all that float32 could tell from zero, at most up to
-        degree 64; the geometric law is then not truncated at all.
+        The degree at which the series is truncated. None keeps all terms that float32 could tell
+        from zero, up to degree 64; the geometric law is then not truncated at all.
     random_state : int, RandomState instance, Generator or None, default=None
+    degrees : str
+        Deprecated name of `allocation`.
 
     Attributes
     ----------
@@ -70,7 +83,8 @@ class RandomMaclaurin(FeatureMap):
     max_degree_ : int
         The highest degree that was drawn.
     tail_ : float
-        What truncation takes off the kernel at most, for rows no longer than those seen in `fit`.
+        The most that truncation takes off the kernel, for rows no longer than the rows seen in
+        `fit`.
 
     See Also
     --------
@@ -114,123 +128,119 @@ class RandomMaclaurin(FeatureMap):
         kernel: DotProductKernel | str = "poly",
         n_components: int = 1024,
         *,
-        degrees: str = "optimized",
-        h01: bool = False,
+        allocation: str = "optimized",
+        h01: str = "none",
         projection: str = "hadamard",
         complex_to_real: bool = False,
         p: float = 2.0,
         max_degree: int | None = None,
         random_state: Any = None,
+        degrees: str = "deprecated",
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
-        self.degrees = degrees
+        self.allocation = allocation
         self.h01 = h01
         self.projection = projection
         self.complex_to_real = complex_to_real
         self.p = p
         self.max_degree = max_degree
         self.random_state = random_state
+        self.degrees = degrees
 
-    def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
-        self.kernel_ = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
-
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        self._check_parameters()
-        self.kernel_.check_rows(X)
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
+        kernel = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+        law, h01 = self._checked_parameters(kernel)
+        kernel.check_rows(X)
         parts = 2 if self.complex_to_real else 1
-        a0, a1 = self.kernel_.maclaurin(1)
-        n_linear = X.shape[1] if self.h01 and a1 else 0
-        n_constant = 1 if self.h01 and a0 else 0
+        a0, a1 = kernel.maclaurin(1)
+        n_linear = X.shape[1] if h01 and a1 else 0
+        n_constant = 1 if h01 and a0 else 0
         available = self.n_components - n_linear - n_constant
-        least_degree = 2 if self.h01 else 0
-        if available < (parts if self.kernel_.highest_degree >= least_degree else 0):
+        least_degree = 2 if h01 else 0
+        if available < (parts if kernel.highest_degree >= least_degree else 0):
             raise ValueError(
                 f"n_components={self.n_components} is too small: {n_constant + n_linear} columns "
-                f"are exact (h01={self.h01}) and at least {parts} more must be random "
+                f"are exact (h01={self.h01!r}) and at least {parts} more must be random "
                 f"(complex_to_real={self.complex_to_real}); raise n_components."
             )
-        counts, weights = self._share(X, available // parts, least_degree, rng)
-        self.counts_, self.weights_ = counts, weights
+        shared = self._share(law, kernel, X, available // parts, least_degree, rng)
+        counts, weights = shared["counts_"], shared["weights_"]
         # Columns: constant, exact linear, then the random features by degree. The constant takes
         # what is left over (one column of an odd number, when features are complex).
-        constant = a0 if self.h01 else weights[0] * counts[0]
+        constant = a0 if h01 else weights[0] * counts[0]
         left_over = available - parts * int(counts.sum())
         n_constant += parts * int(counts[0]) + (left_over if constant else 0)
-        self._exact = ExactTerms(n_constant, n_linear, float(constant), float(a1))
-        degrees = [[0] * n_constant, [1] * n_linear]
-        degrees += [[n] * (parts * int(counts[n])) for n in range(1, len(counts))]
-        drawn = np.concatenate(degrees).astype(int)
-        self.degrees_ = np.pad(drawn, (0, self.n_components - len(drawn)))
-        self.n_per_degree_ = np.bincount(self.degrees_, minlength=len(counts))
-        self._products = self._draw_products(counts, self._exact.n_columns, X.shape[1], rng)
+        exact = ExactTerms(n_constant, n_linear, float(constant), float(a1))
+        by_degree = [[0] * n_constant, [1] * n_linear]
+        by_degree += [[n] * (parts * int(counts[n])) for n in range(1, len(counts))]
+        drawn = np.concatenate(by_degree).astype(int)
+        degrees = np.pad(drawn, (0, self.n_components - len(drawn)))
+        return {
+            "kernel_": kernel,
+            "degrees_": degrees,
+            "n_per_degree_": np.bincount(degrees, minlength=len(counts)),
+            **shared,
+            "_exact": exact,
+            "_products": self._draw_products(counts, weights, exact.n_columns, X.shape[1], rng),
+        }
 
     def _draw_products(
-        self, counts: np.ndarray, first_column: int, n_columns_in: int, rng: np.random.Generator
+        self,
+        counts: np.ndarray,
+        weights: np.ndarray,
+        first_column: int,
+        n_columns_in: int,
+        rng: np.random.Generator,
     ) -> HadamardProducts | MatrixProducts:
-        args = (counts, self.weights_, first_column, n_columns_in, self.complex_to_real, rng)
+        args = (counts, weights, first_column, n_columns_in, self.complex_to_real, rng)
         if self.projection == "hadamard":
             return HadamardProducts.draw(*args)
         return MatrixProducts.draw(*args, gaussian=self.projection == "gaussian")
 
-    def _fill(self, X: Any, out: np.ndarray) -> None:
-        self.kernel_.check_rows(X)
-        self._products.fill(X, out)
-        self._exact.write(X, out)
-
-    def is_sound(self) -> bool:
-        within = self.n_features_in_, self._n_features_out
-        if not self._exact.stays_within(*within):
-            return False
-        # NumPy checks the indices of matrices
-        return isinstance(self._products, MatrixProducts) or self._products.stays_within(*within)
-
     def _share(
-        self, X: Any, n_features: int, least_degree: int, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Features per degree and the square of their scale, by the law that was asked for."""
+        self,
+        law: str,
+        kernel: DotProductKernel,
+        X: Any,
+        n_features: int,
+        least_degree: int,
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """The fitted attributes that say which degrees have how many features."""
         norms = row_norms(X, squared=True).astype(float)
-        largest = allocation.largest_squared_norm(self.kernel_, norms)
-        if self.degrees == "geometric" and self.max_degree is None:
-            self.tail_ = 0.0
+        largest = allocation.largest_squared_norm(kernel, norms)
+        if law == "geometric" and self.max_degree is None:
             counts, weights = allocation.geometric(
-                self.kernel_, n_features, least_degree, None, self.p, rng
+                kernel, n_features, least_degree, None, self.p, rng
             )
-            self.max_degree_ = len(counts) - 1
-            return counts, weights
-        last = self._truncate(largest)
-        positive = np.flatnonzero(self.kernel_.maclaurin(last)[least_degree:])
-        if not positive.size:
-            return np.zeros(last + 1, dtype=int), np.zeros(last + 1)
-        if self.degrees == "geometric":
-            return allocation.geometric(self.kernel_, n_features, least_degree, last, self.p, rng)
-        if self.degrees == "proportional" or n_features < positive.size:
-            mean = float(norms.mean()) or 1.0
-            return allocation.proportional(self.kernel_, n_features, least_degree, last, mean, rng)
-        statistics = DegreeStatistics.measure(
-            self.kernel_,
-            PairMoments.of_sample(X, rng),
-            last,
-            self.projection,
-            self.complex_to_real,
-            padded_length(X.shape[1]),
-        )
-        return allocation.optimized(statistics, n_features, least_degree)
+            last, tail = len(counts) - 1, 0.0
+        else:
+            last = self.max_degree or allocation.automatic_degree(kernel, largest)
+            last = int(min(last, kernel.highest_degree))
+            advice = "raise max_degree, or lower gamma"
+            tail = allocation.truncated_tail(kernel, last, largest, advice)
 
-    def _truncate(self, squared_norm: float) -> int:
-        last = self.max_degree
-        if last is None:
-            last = allocation.automatic_degree(self.kernel_, squared_norm)
-        last = int(min(last, self.kernel_.highest_degree))
-        self.max_degree_ = last
-        self.tail_ = allocation.truncated_tail(
-            self.kernel_, last, squared_norm, "raise max_degree, or lower gamma", stacklevel=6
-        )
-        return last
+            def statistics() -> DegreeStatistics:
+                moments, length = PairMoments.of_sample(X, rng), padded_length(X.shape[1])
+                how = (self.projection, self.complex_to_real, length)
+                return DegreeStatistics.measure(kernel, moments, last, *how)
 
-    def _check_parameters(self) -> None:
-        check_choice("degrees", self.degrees, _LAWS)
+            counts, weights = allocation.share(
+                law, kernel, n_features, least_degree, last, norms, statistics, rng, self.p
+            )
+        return {"counts_": counts, "weights_": weights, "max_degree_": last, "tail_": tail}
+
+    def _checked_parameters(self, kernel: DotProductKernel) -> tuple[str, bool]:
+        """The law of degrees, and whether the terms of degree 0 and 1 are exact."""
+        law = current_parameter("degrees", self.degrees, "allocation", self.allocation)
+        check_choice("allocation", law, allocation.LAWS)
         check_choice("projection", self.projection, _PROJECTIONS)
+        h01 = self.h01
+        if isinstance(h01, bool):
+            warn_renamed(f"h01={h01}", repr(_H01[h01]))
+            h01 = _H01[h01]
+        check_choice("h01", h01, _H01)
         if not is_number(self.p) or not self.p > 1:
             raise ValueError(f"p must be a number above 1, got {self.p!r}.")
         if self.max_degree is not None and not (
@@ -239,11 +249,40 @@ class RandomMaclaurin(FeatureMap):
             raise ValueError(
                 f"max_degree must be None or an integer of at least 1, got {self.max_degree!r}."
             )
-        if self.h01 and not self.kernel_.maclaurin(1).any():
+        if h01 == "append" and not kernel.maclaurin(1).any():
             raise ValueError(
-                f"h01=True outputs the terms of degree 0 and 1, but {self.kernel_} has neither; "
-                f"set h01=False."
+                f"h01='append' outputs the terms of degree 0 and 1, but {kernel} has neither; set "
+                f"h01='none'."
             )
+        return law, h01 == "append"
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        self.kernel_.check_rows(X)
+        self._products.fill(X, out)
+        self._exact.fill(X, out)
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a file of version 0.1.0 under their present names."""
+        if "allocation" not in state:
+            law, h01 = state["degrees"], _H01[bool(state["h01"])]
+            state = {**state, "allocation": law, "degrees": "deprecated", "h01": h01}
+        return state
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        kinds = HadamardProducts | MatrixProducts
+        check_facts(self, _products=isinstance(self._products, kinds))
+        for part in (self._exact, self._products):
+            part.check(self.n_features_in_, self._n_features_out)
+
+    def _onnx(self, g: Any, x: str) -> str:
+        n_exact, n_in = self._exact.n_columns, self.n_features_in_
+        columns = [self._exact.onnx(g, x, n_in, n_exact)] if n_exact else []
+        n_random = self._n_features_out - n_exact
+        if n_random:
+            columns.append(self._products.onnx(g, x, n_in, n_random, n_exact))
+        return str(g.concat(columns, axis=1))
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
         return maclaurin_error(
@@ -253,7 +292,7 @@ class RandomMaclaurin(FeatureMap):
             self.weights_,
             self.projection,
             self.complex_to_real,
-            self.h01,
+            self.h01 in (True, "append"),
             rng,
         )
 

@@ -1,11 +1,10 @@
 """Nyström features for any kernel, from landmark rows."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh, lapack
+from scipy.linalg import lapack
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -14,13 +13,14 @@ from craftmaps.kernels import Kernel, any_kernel
 from craftmaps.kernels.pairs import Fill
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts import landmarks as choose
+from craftmaps.maps.parts.base import check_facts, is_within
+from craftmaps.maps.parts.whitening import Whitening, smallest_eigenvalue
 from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
+from craftmaps.validation import warn
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
-_MANY = 4096  # landmarks beyond which eigenvectors are dear
-_BLOCK = 1024  # rows of K_LL that are copied at a time, columns of a triangle that are multiplied
-_CLEAR = 64  # times the last bit: a squared pivot below that may be rounding
+_BLOCK_ROWS = 1024  # of K_LL that are copied at a time
 _STRIP_BYTES = 1 << 28  # of K_LL that are filled at a time
 
 
@@ -32,9 +32,8 @@ def _not_whitened(feature_map: Any) -> bool:
 class Nystroem(FeatureMap):
     """Nyström features: z(x) = K_LL^(-1/2) k(x, L), where L are landmark rows.
 
-    <z(x), z(y)> = k(x, L) K_LL^+ k(L, y) is the kernel itself wherever x or y is a landmark, and
-    falls short of it elsewhere: the approximation is deterministic given L, and K - <z, z> is
-    positive semi-definite.
+    <z(x), z(y)> = k(x, L) K_LL^+ k(L, y) is the kernel itself if x or y is a landmark. Given L, the
+    approximation is deterministic, and K - <z, z> is positive semi-definite.
 
     Parameters
     ----------
@@ -49,18 +48,19 @@ class Nystroem(FeatureMap):
         How landmarks are chosen from the rows given to `fit`:
 
         - "uniform": each row is as likely as any other.
-        - "kmeans": the centres of k-means clusters.
-        - "rpcholesky": randomly pivoted Cholesky, which takes rows that those before it do not
-          explain. Costs less than two transformations of all rows.
+        - "kmeans": the centers of k-means clusters.
+        - "rpcholesky": randomly pivoted Cholesky, which prefers rows that the landmarks chosen so
+          far do not explain. It costs less than two transformations of all rows.
         - "leverage": recursive ridge leverage scores.
         - an array of shape (n_landmarks, n_features): rows of your own; with
-          kernel="precomputed", the indices of training rows. `n_components` is then not used.
+          kernel="precomputed", an array of the indices of training rows. `n_components` is then not
+          used.
     unit_norm : bool, default=False
-        Scale the centres of "kmeans" to length 1, for data of which all rows have length 1.
+        Scale the centers of "kmeans" to length 1, for rows that all have length 1.
     whiten : bool, default=True
         If False, the output is k(x, L) itself, which saves a matrix product per row. A ridge
-        learner then gets the same predictions with the penalty alpha b' K_LL b, where K_LL is
-        returned by `penalty`.
+        learner then gets the same predictions with the penalty alpha b' K_LL b; `penalty` returns
+        K_LL.
     kernel_params : dict or None, default=None
         Keyword arguments of a kernel of scikit-learn or of a function.
     random_state : int, RandomState instance, Generator or None, default=None
@@ -80,7 +80,7 @@ class Nystroem(FeatureMap):
 
     See Also
     --------
-    FourierFeatures : faster, independent of the data, and for shift-invariant kernels only.
+    FourierFeatures : faster and independent of the data, for shift-invariant kernels only.
 
     References
     ----------
@@ -103,14 +103,11 @@ class Nystroem(FeatureMap):
     True
     """
 
-    _triangular: bool = False  # the whitening, of files that do not say
-
     kernel_: Kernel | str
     landmarks_: Any
     rank_: int
-    _gram: Any = None  # if the features are not whitened
-    _values: Any = None  # if they are
-    _whitening: Any = None
+    _whitening: Whitening | None = None
+    _gram: np.ndarray | None = None  # if the features are not whitened
 
     def __init__(
         self,
@@ -135,84 +132,83 @@ class Nystroem(FeatureMap):
     def penalty(self) -> np.ndarray:
         """K_LL, for which alpha b' K_LL b is the ridge penalty of weights b on k(x, L).
 
-        Only with `whiten=False`: the weights of whitened columns have the plain one.
+        Only with `whiten=False`: the weights of whitened columns have the plain ridge penalty.
         """
         check_is_fitted(self, "_n_features_out")
-        gram: np.ndarray = self._gram.copy()
-        return gram
+        assert self._gram is not None
+        return self._gram.copy()
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if precomputed:
-            self.kernel_ = "precomputed"
-            X = _square(X)
-            self.landmarks_ = self._choose_columns(X, rng)
-            gram = X[np.ix_(self.landmarks_, self.landmarks_)].astype(np.float64)
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
+        kernel: Kernel | str
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            kernel, X = "precomputed", _square(X)
+            landmarks = self._choose_columns(X, rng)
+            gram = X[np.ix_(landmarks, landmarks)].astype(np.float64)
         else:
             kernel = any_kernel(self.kernel, self.kernel_params).resolved(X)
-            self.kernel_ = kernel
-            self.landmarks_ = self._choose_rows(kernel, X, rng)
-            n = self.landmarks_.shape[0]
-            gram = np.empty((n, n))
-            exact = self.landmarks_.astype(np.float64)
-            fill = kernel.against(exact, exact.dtype)
-            step = max(1, _STRIP_BYTES // gram.strides[0])  # kernels take copies of what they fill
-            for start in range(0, n, step):
-                fill(exact[start : start + step], gram[start : start + step])
-        self._n_features_out = self.landmarks_.shape[0]
+            landmarks = self._choose_rows(kernel, X, rng)
+            gram = _gram_of(kernel, landmarks)
         _make_symmetric(gram)
+        fitted = {"kernel_": kernel, "_n_features_out": int(landmarks.shape[0])}
         if self.whiten:
-            self._find_whitening(gram, X.dtype)
-            return
-        # Eigenvectors take far longer than a Cholesky factor, and nothing needs them.
-        self._gram = gram
-        largest = np.abs(gram).sum(axis=0).max()  # at least the largest eigenvalue
-        least = _smallest(len(gram), X.dtype) * largest
-        _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1)
-        self.rank_ = int(rank)
-
-    def _find_whitening(self, gram: np.ndarray, dtype: np.dtype) -> None:
-        """K_LL^(-1/2) up to a rotation, in the precision of the rows given to `fit`."""
-        self._triangular = len(gram) > _MANY
-        if self._triangular:
-            self._values, inverse, order = _by_pivots(gram)
-            self.rank_ = self._rank(dtype)
-            self.landmarks_ = self.landmarks_[order]
-            self._whitening = np.zeros((len(gram), self.rank_), dtype=dtype)
-            for i in range(self.rank_):
-                self._whitening[i, i:] = inverse[i, i : self.rank_]
-            return
-        self._values, vectors = _by_eigenvalue(gram)
-        self.rank_ = self._rank(dtype)
-        known = slice(self.rank_)
-        self._whitening = (vectors[:, known] / np.sqrt(self._values[known])).astype(dtype)
-
-    def _rank(self, dtype: np.dtype) -> int:
-        """How many eigenvalues or pivots of K_LL stand out of the rounding errors of k(x, L)."""
-        n = self._n_features_out
-        least = _smallest(n, dtype) if n <= _MANY else _smallest_pivot(n, dtype)
-        return int(np.count_nonzero(self._values > least * self._values.max(initial=0.0)))
+            whitening, order = Whitening.draw(gram, X.dtype)
+            landmarks = landmarks if order is None else landmarks[order]
+            drawn = {"_whitening": whitening, "_gram": None, "rank_": whitening.rank}
+        else:  # eigenvectors take far longer than a Cholesky factor, and nothing needs them
+            drawn = {"_whitening": None, "_gram": gram, "rank_": _rank_by_pivots(gram, X.dtype)}
+        return {**fitted, "landmarks_": landmarks, **drawn}
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         columns = self._columns(out.dtype)
-        if self.whiten:
-            rank = min(self.rank_, self._rank(out.dtype))
-            whitening = self._whitening[:, :rank].astype(out.dtype, copy=False)
-            product = _times_upper if self._triangular else np.matmul
+        whitening = None if self._whitening is None else self._whitening.rounded(out.dtype)
 
         def task(start: int, stop: int) -> None:
             filled = out[start:stop]
-            if not self.whiten:
+            if whitening is None:
                 columns(X[start:stop], filled)
                 return
             values = np.empty_like(filled)
             columns(X[start:stop], values)
-            product(values, whitening, filled[:, :rank])
-            filled[:, rank:] = 0
+            whitening.fill(values, filled)
 
         threads = isinstance(self.kernel_, str) or self.kernel_.threads
         row_bytes = out.itemsize * (X.shape[1] + out.shape[1])
         for_each_product_block(task, X.shape[0], row_bytes, threads)
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Attributes of a file of version 0.1.0, which had no `Whitening`."""
+        triangular = state.pop("_triangular", False)
+        if "_values" in state:
+            values, matrix = state.pop("_values"), state.pop("_whitening")
+            state["_whitening"] = Whitening(values, matrix, triangular)
+        return state
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        n, landmarks = self._n_features_out, self.landmarks_
+        if isinstance(self.kernel_, str):
+            fits = landmarks.shape == (n,) and is_within(landmarks, 0, self.n_features_in_ - 1)
+        else:
+            fits = landmarks.shape == (n, self.n_features_in_)
+        check_facts(self, landmarks_=fits)
+        if self._whitening is None:
+            check_facts(self, _gram=self._gram is not None and self._gram.shape == (n, n))
+        else:
+            self._whitening.check(n, n)
+
+    def _onnx(self, g: Any, x: str) -> str:
+        if isinstance(self.kernel_, str):  # precomputed
+            columns = g.double(g.gather(x, self.landmarks_, axis=1))
+        else:
+            rows: Any = self.landmarks_
+            rows = (rows.toarray() if sparse.issparse(rows) else rows).astype(np.float64)
+            kernel: Any = self.kernel_
+            columns = kernel.onnx(g, g.double(x), rows)
+        if self._whitening is not None:
+            n = self._n_features_out
+            columns = self._whitening.onnx(g, columns, n, n)
+        return str(g.single(columns))
 
     def _columns(self, dtype: np.dtype) -> Fill:
         """A function that writes k(x, L) of rows x into a buffer."""
@@ -273,11 +269,9 @@ class Nystroem(FeatureMap):
                 f"got {self.landmarks!r}."
             )
         if self.n_components > n_rows:
-            warnings.warn(
+            warn(
                 f"n_components={self.n_components} landmarks were asked of {n_rows} rows; all "
-                f"{n_rows} are used.",
-                UserWarning,
-                stacklevel=5,
+                f"{n_rows} are used."
             )
         return int(min(self.n_components, n_rows))
 
@@ -287,59 +281,32 @@ class Nystroem(FeatureMap):
         return tags
 
 
-def _by_eigenvalue(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues, the largest first, and their vectors.
-
-    Eigenvectors have a sign that rounding decides; the largest entry is made positive.
-    """
-    values, vectors = eigh(gram)
-    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
-    return values[::-1], (vectors * np.sign(largest))[:, ::-1]
-
-
-def _by_pivots(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Squared pivots, the largest first, U^-1 of the Cholesky factor U' U = P' K_LL P, and P.
-
-    The first columns of U^-1 are those of the first pivots alone, so that, as with eigenvectors,
-    the last ones can be left out. All is done in the memory of `gram`, which for many landmarks
-    is most of what there is; below the diagonal U^-1 is not 0 but what was there before.
-    """
-    factor, order, rank, _ = lapack.dpstrf(gram.T, tol=-1.0, lower=0, overwrite_a=1)
-    values = factor.diagonal()[:rank] ** 2
-    factor[rank:, rank:] = 0  # what pivots left over; any triangle with a diagonal will do
-    factor[range(rank, len(gram)), range(rank, len(gram))] = 1
-    inverse, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1)
-    return values, inverse, order - 1
+def _gram_of(kernel: Kernel, landmarks: Any) -> np.ndarray:
+    """K_LL in float64, in strips, because kernels copy what they fill."""
+    exact = landmarks.astype(np.float64)
+    gram = np.empty((exact.shape[0], exact.shape[0]))
+    fill = kernel.against(exact, exact.dtype)
+    step = max(1, _STRIP_BYTES // gram.strides[0])
+    for start in range(0, len(gram), step):
+        fill(exact[start : start + step], gram[start : start + step])
+    return gram
 
 
-def _times_upper(left: np.ndarray, upper: np.ndarray, out: np.ndarray) -> None:
-    """left @ upper without most of the zeros below the diagonal of `upper`."""
-    for start in range(0, upper.shape[1], _BLOCK):
-        stop = start + _BLOCK
-        np.matmul(left[:, :stop], upper[:stop, start:stop], out=out[:, start:stop])
+def _rank_by_pivots(gram: np.ndarray, dtype: np.dtype) -> int:
+    """The numerical rank of K_LL by a pivoted Cholesky factorization."""
+    largest = np.abs(gram).sum(axis=0).max()  # at least the largest eigenvalue
+    least = smallest_eigenvalue(len(gram), dtype) * largest
+    _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1)
+    return int(rank)
 
 
 def _make_symmetric(gram: np.ndarray) -> None:
     """Replace a square matrix by the mean of it and its transpose, by blocks."""
-    for start in range(0, len(gram), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for start in range(0, len(gram), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
         mean = (gram[rows, start:] + gram[start:, rows].T) / 2
         gram[rows, start:] = mean
         gram[start:, rows] = mean.T
-
-
-def _smallest(n_landmarks: int, dtype: np.dtype) -> float:
-    """The share of the largest eigenvalue of K_LL from which on others are rounding errors."""
-    return max(n_landmarks * float(np.finfo(np.float64).eps), float(np.finfo(dtype).eps))
-
-
-def _smallest_pivot(n_landmarks: int, dtype: np.dtype) -> float:
-    """The share of the largest squared pivot of K_LL from which on others are rounding errors.
-
-    An eigenvector averages the errors of all entries of k(x, L) and a pivot does not, so that more
-    than the last bit is asked of it.
-    """
-    return max(n_landmarks * float(np.finfo(np.float64).eps), _CLEAR * float(np.finfo(dtype).eps))
 
 
 def _square(X: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A map of rows that are scaled first, as one transformer."""
+"""A map of scaled rows, as one transformer."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
-from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.maps.parts.base import check_facts
+from craftmaps.maps.wrapped import WrappedMap, onnx_unit_rows
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, current_name, warn_renamed
 
@@ -70,16 +71,30 @@ class ScaledMap(WrappedMap):
         self.columns = columns
         self.unit_norm = unit_norm
 
-    def _learn(self, X: Any, y: Any, rng: np.random.Generator) -> None:
-        self.scale_, self.offset_ = _scale_and_offset(self.columns, X)
-        self._fit_inside(X, y)
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
+        scale, offset = _scale_and_offset(self.columns, X)
+        scaled = _applied(X, scale, offset, self.unit_norm)
+        inside = self._fitted_inside(scaled, y, X.dtype)
+        return {"scale_": scale, "offset_": offset, **inside}
 
-    def _changed(self, X: Any) -> Any:
+    def _prepared(self, X: Any) -> Any:
         return _applied(X, self.scale_, self.offset_, self.unit_norm)
 
-    def is_sound(self) -> bool:
-        sizes = [array.shape for array in (self.scale_, self.offset_) if array is not None]
-        return super().is_sound() and all(size == (self.n_features_in_,) for size in sizes)
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        check_facts(self, scale_=self._is_per_column(self.scale_))
+        check_facts(self, offset_=self._is_per_column(self.offset_))
+
+    def _is_per_column(self, array: np.ndarray | None) -> bool:
+        return array is None or array.shape == (self.n_features_in_,)
+
+    def _onnx(self, g: Any, x: str) -> str:
+        scaled = g.double(x)
+        if self.scale_ is not None:
+            scaled = g.add("Mul", scaled, self.scale_)
+        if self.offset_ is not None:
+            scaled = g.add("Add", scaled, self.offset_)
+        return self._onnx_inside(g, onnx_unit_rows(g, scaled) if self.unit_norm else scaled)
 
     @property
     def factor_(self) -> np.ndarray | None:

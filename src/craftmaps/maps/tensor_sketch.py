@@ -9,7 +9,7 @@ from scipy import fft, sparse
 from craftmaps.kernels import Polynomial, dot_product_kernel
 from craftmaps.loops.sketch import sketch_dense, sketch_sparse
 from craftmaps.maps.base import FeatureMap
-from craftmaps.maps.parts.hadamard_products import within
+from craftmaps.maps.parts.base import check_facts, is_within
 from craftmaps.maps.planning.expected_errors import tensor_sketch_error
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
@@ -21,17 +21,17 @@ class TensorSketch(FeatureMap):
 
     C_k x is a count sketch of (sqrt(gamma) x, sqrt(coef0)) with a hash and a sign for each column.
     The product of spectra is the sketch of the degree-fold tensor product of the row, which is
-    never formed. The estimate is unbiased. For D components and degree p its variance is
+    never formed. The estimate is unbiased. For D components and degree p, its variance is
     [(N + c - q)^p + (2c - q)^p - 2c^p] / D up to terms in 1/D^2, where c = <x,y>^2,
-    N = |x|^2 |y|^2 and q = sum_i x_i^2 y_i^2 are those of the extended rows. Lemma 6 of Pham and
-    Pagh, (c^p + N^p) / D, takes products of signs for 4-wise independent, which holds for p = 1.
+    N = |x|^2 |y|^2 and q = sum_i x_i^2 y_i^2 belong to the extended rows. Lemma 6 of Pham and Pagh,
+    (c^p + N^p) / D, assumes that products of signs are 4-wise independent, which holds for p = 1.
 
     Parameters
     ----------
     kernel : Polynomial or "poly", default="poly"
         The kernel. "poly" is `Polynomial()`, of degree 3.
     n_components : int, default=1024
-        Number of output columns. Fastest where it is a product of small primes.
+        Number of output columns. The transform is fastest for a product of small primes.
     random_state : int, RandomState instance, Generator or None, default=None
 
     Attributes
@@ -39,9 +39,9 @@ class TensorSketch(FeatureMap):
     kernel_ : Polynomial
         The kernel that is approximated.
     buckets_ : ndarray of shape (degree, n_features + 1)
-        The hash of each column, the last of which is the constant.
+        The hash of each column; the last column is the constant.
     signs_ : ndarray of shape (degree, n_features + 1)
-        Their signs.
+        The sign of each column.
 
     See Also
     --------
@@ -78,7 +78,7 @@ class TensorSketch(FeatureMap):
         self.n_components = n_components
         self.random_state = random_state
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
         if isinstance(self.kernel, str) and self.kernel == "auto":
             raise ValueError(
                 "TensorSketch approximates polynomial kernels only, so it cannot learn one; use "
@@ -90,17 +90,11 @@ class TensorSketch(FeatureMap):
                 f"TensorSketch approximates Polynomial kernels, got {kernel!r}; use "
                 f"RandomMaclaurin for other dot-product kernels."
             )
-        self.kernel_ = kernel
         shape = (kernel.degree, X.shape[1] + 1)
         # Tables of independent draws: 2-wise independent, as PP asks, and more.
-        self.buckets_ = rng.integers(0, self.n_components, shape, dtype=np.int32)
-        self.signs_ = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
-
-    def is_sound(self) -> bool:
-        shape = (self.kernel_.degree, self.n_features_in_ + 1)
-        return self.buckets_.shape == self.signs_.shape == shape and within(
-            self.buckets_, 0, self._n_features_out - 1
-        )
+        buckets = rng.integers(0, self.n_components, shape, dtype=np.int32)
+        signs = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
+        return {"kernel_": kernel, "buckets_": buckets, "signs_": signs}
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
         return tensor_sketch_error(self.kernel_, X, self._n_features_out, rng)
@@ -112,9 +106,7 @@ class TensorSketch(FeatureMap):
         signs[:, -1] *= np.sqrt(dtype.type(self.kernel_.coef0))
 
         complex_type = np.result_type(dtype, np.complex64)
-        own = (
-            local()
-        )  # arrays of each thread: memory that is asked for anew costs as much as an FFT
+        own = local()  # arrays of each thread, because new memory costs as much as an FFT
 
         def task(start: int, stop: int) -> None:
             n = stop - start
@@ -136,9 +128,39 @@ class TensorSketch(FeatureMap):
         # blocks twice as large as the cache: each of their many calls takes the interpreter's lock
         for_each_block(task, X.shape[0], 2 * dtype.itemsize * size)
 
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        shape = (self.kernel_.degree, self.n_features_in_ + 1)
+        check_facts(
+            self,
+            signs_=self.signs_.shape == shape,
+            buckets_=self.buckets_.shape == shape
+            and is_within(self.buckets_, 0, self._n_features_out - 1),
+        )
+
+    def _onnx(self, g: Any, x: str) -> str:
+        """Complex numbers as pairs, since ONNX has no inverse of a transform of real numbers.
+
+        The transforms are in float64: onnxruntime's transforms in float32 lose up to three digits.
+        """
+        size, kernel = self._n_features_out, self.kernel_
+        real, imaginary = [], []
+        for bucket, sign in zip(self.buckets_, self.signs_, strict=True):
+            constant = np.zeros(size)
+            constant[bucket[-1]] = sign[-1] * np.sqrt(kernel.coef0)
+            scaled = g.add("Mul", x, g.floats(sign[:-1] * np.sqrt(kernel.gamma)))
+            sketch = g.scatter(g.repeated(constant, x), scaled, bucket[:-1])
+            transformed = g.dft(g.double(g.add("Unsqueeze", sketch, [2])), size, inverse=0)
+            real.append(g.add("Gather", transformed, np.int64(0), axis=2))
+            imaginary.append(g.add("Gather", transformed, np.int64(1), axis=2))
+        spectrum = g.complex_product(real, imaginary)
+        stacked = g.concat([g.add("Unsqueeze", part, [2]) for part in spectrum], axis=2)
+        whole = g.add("Gather", g.dft(stacked, size, inverse=1), np.int64(0), axis=2)
+        return str(g.single(whole))
+
 
 def _csr_block(X: Any, start: int, stop: int, dtype: Any) -> tuple[np.ndarray, ...]:
-    """data, indices and indptr of some rows, of the types that the compiled loop knows."""
+    """data, indices and indptr of some rows, in the types that the compiled loop takes."""
     first, last = X.indptr[start], X.indptr[stop]
     return (
         np.require(X.data[first:last], dtype, ["C", "W"]),

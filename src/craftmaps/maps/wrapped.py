@@ -1,4 +1,4 @@
-"""What maps with another map inside have in common."""
+"""Maps that prepare rows and give them to another map."""
 
 from abc import abstractmethod
 from typing import Any, Self
@@ -7,86 +7,123 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.base import FeatureMap, onnx_features
+from craftmaps.maps.parts.base import check_facts
 
-_INNER = ("n_components", "random_state")
+_PARAMETERS_OF_THE_MAP_INSIDE = ("n_components", "random_state")
 
 
 class WrappedMap(FeatureMap):
-    """A map that changes rows, by what `_learn` found, and gives them to the map inside.
+    """A map that prepares rows and gives them to the map inside.
 
-    It defines `_learn`, which ends with `_fit_inside`, and `_changed`.
+    A subclass defines `_draw`, whose result contains that of `_fitted_inside`, and `_prepared`.
     """
 
     feature_map: Any
     feature_map_: FeatureMap
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
-        """Of the map."""
-        return int(self.feature_map.n_components)
+    def n_components(self) -> int:
+        """Number of output columns of the map inside."""
+        n_components: int = self.feature_map.n_components
+        return n_components
+
+    @n_components.setter
+    def n_components(self, value: int) -> None:
+        self.feature_map.n_components = value
 
     @property
     def random_state(self) -> Any:
-        """Of the map."""
+        """Random state of the map inside."""
         return self.feature_map.random_state
+
+    @random_state.setter
+    def random_state(self, value: Any) -> None:
+        self.feature_map.random_state = value
 
     @property
     def kernel(self) -> Any:
-        """Of the map."""
+        """Kernel of the map inside."""
         return self.feature_map.kernel
 
-    def _fit(self, X: Any, y: Any) -> None:
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn how rows are prepared, and fit the map inside to prepared rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Targets, for maps that learn from them; other maps ignore them.
+
+        Returns
+        -------
+        self
+        """
         if not isinstance(self.feature_map, FeatureMap):
-            raise ValueError(
+            raise TypeError(
                 f"feature_map must be a map of this package, such as CraftMap(Polynomial(3)), got "
                 f"{self.feature_map!r}."
             )
-        super()._fit(X, y)
+        return super().fit(X, y)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; n_components and random_state are those of the map inside."""
-        inner = {f"feature_map__{name}": params.pop(name) for name in _INNER if name in params}
+        """Set parameters; n_components and random_state are parameters of the map inside."""
+        inner = {
+            f"feature_map__{name}": params.pop(name)
+            for name in _PARAMETERS_OF_THE_MAP_INSIDE
+            if name in params
+        }
         super().set_params(**params)
         super().set_params(**inner)
         return self
 
     @abstractmethod
-    def _changed(self, X: Any) -> Any:
+    def _prepared(self, X: Any) -> Any:
         """The rows that the map inside is given."""
 
-    def _fit_inside(self, X: Any, y: Any) -> None:
-        changed = self._changed(X).astype(X.dtype, copy=False)
-        self.feature_map_ = clone(self.feature_map).fit(changed, y)
-        self._n_features_out = int(self.feature_map_._n_features_out)
+    def _fitted_inside(self, prepared: Any, y: Any, dtype: np.dtype) -> dict[str, Any]:
+        """The fitted attributes that belong to the map inside."""
+        fitted = clone(self.feature_map).fit(prepared.astype(dtype, copy=False), y)
+        return {"feature_map_": fitted, "_n_features_out": int(fitted._n_features_out)}
 
     def _smaller(self, n_components: int) -> Self:
         inside = self.feature_map._smaller(n_components)
         smaller: Self = clone(self).set_params(feature_map=inside)
         return smaller
 
-    def _draw(self, X: Any, rng: np.random.Generator) -> None:
-        """All is done with the targets at hand."""
-
     def _fill(self, X: Any, out: np.ndarray) -> None:
-        self.feature_map_.transform_into(self._changed(X).astype(out.dtype, copy=False), out)
+        self.feature_map_.transform_into(self._prepared(X).astype(out.dtype, copy=False), out)
 
-    def _n_changed(self) -> int:
-        """Columns of the rows that the map inside is given."""
+    def _n_prepared(self) -> int:
+        """Number of columns of the rows that the map inside is given."""
         return int(self.n_features_in_)
 
-    def is_sound(self) -> bool:
+    def _check_stored(self) -> None:
+        super()._check_stored()
         inner = self.feature_map_
-        return (
-            isinstance(inner, FeatureMap)
-            and inner.n_features_in_ == self._n_changed()
-            and inner._n_features_out == self._n_features_out
+        check_facts(
+            self,
+            feature_map_=isinstance(inner, FeatureMap)
+            and inner.n_features_in_ == self._n_prepared()
+            and inner._n_features_out == self._n_features_out,
         )
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
-        return float(self.feature_map_._expected_error(self._changed(X), rng))
+        return float(self.feature_map_._expected_error(self._prepared(X), rng))
+
+    def _onnx_inside(self, g: Any, prepared: str) -> str:
+        """Features of prepared rows, which may be float64."""
+        return onnx_features(g, g.single(prepared), self.feature_map_)
 
     @available_if(lambda self: hasattr(self.feature_map_, "penalty"))
     def penalty(self) -> np.ndarray:
-        """That of the map, if it has one."""
-        return np.asarray(self.feature_map_.penalty())
+        """Ridge penalty of the weights of the map inside, if it has one."""
+        penalty: Any = self.feature_map_.penalty
+        return np.asarray(penalty())
+
+
+def onnx_unit_rows(g: Any, x: str) -> str:
+    """Add rows divided by their lengths to an ONNX graph, in float64; rows of 0 stay 0."""
+    square = g.add("ReduceSum", g.add("Mul", x, x), np.array([1]), keepdims=1)
+    length = g.add("Max", g.add("Sqrt", square), np.array(1e-300))
+    return str(g.add("Div", x, length))

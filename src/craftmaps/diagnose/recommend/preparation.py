@@ -78,4 +78,4 @@ def fit_preparation(preparation: Preparation, X: Any) -> Any:
     prepares rows exactly as the recommended learner will. Which map is inside does not matter.
     """
     smallest = TensorSketch(Polynomial(degree=1), n_components=1, random_state=0)
-    return preparation.around(smallest).fit(X)._changed
+    return preparation.around(smallest).fit(X)._prepared

@@ -1,31 +1,26 @@
 """Linear down-projections G: R^D -> R^E with E<Gu, Gv> = <u, v> (CRAFT s.3.3), and a learned one.
 
-Each is drawn for given D and E and then applied to blocks of up-projected rows.
+Each is drawn for given D and E and then fills blocks of output from up-projected rows, which it
+may overwrite.
 """
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, eigh
 
 from craftmaps.loops.hadamard import hadamard_rows
 from craftmaps.loops.sketch import fold_rows, sketch_dense
-from craftmaps.maps.parts.hadamard_products import padded_length, within
+from craftmaps.maps.parts.base import check_facts, is_within
+from craftmaps.maps.parts.hadamard_products import padded_length
 from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_block
 
-_CHUNK = 1 << 19  # numbers of a matrix that are converted and multiplied at a time
-_COLUMNS = 1024  # of the sample of a learned projection that are held in float64
-_STACKS = 4
-
-
-class Down(Protocol):
-    """A drawn down-projection."""
-
-    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
-        """Write the down-projections of the rows of U into `out`; U may be overwritten."""
+_MAX_CHUNK = 1 << 19  # entries of a matrix that are converted and multiplied at a time
+_EXACT_COLUMNS = 1024  # of the sample of a learned projection that are held in float64 at a time
+_N_STACKS = 4  # count sketches of `SparseSigns`
 
 
 @storable
@@ -43,15 +38,20 @@ class Fold:
     def draw(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "Fold":
         return cls(_signs(n_in, rng))
 
-    def stays_within(self, n_in: int, n_out: int) -> bool:
-        """Whether compiled loops stay within the arrays of such rows."""
-        return self.signs.shape == (n_in,) and n_out > 0
-
-    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+    def fill(self, U: np.ndarray, out: np.ndarray) -> None:
         signs = self.signs.astype(U.dtype)
         for_each_block(
             lambda start, stop: fold_rows(U[start:stop], signs, out[start:stop]), *_cost(U)
         )
+
+    def check(self, n_in: int, n_out: int) -> None:
+        check_facts(self, signs=self.signs.shape == (n_in,) and n_out > 0)
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        n_layers = -(-n_in // n_out)
+        signed = g.add("Mul", x, g.floats(self.signs))
+        padded = g.padded(signed, n_in, n_layers * n_out)
+        return str(g.total(g.reshape(padded, 0, n_layers, n_out), axis=1))
 
 
 @storable
@@ -67,7 +67,7 @@ class SubsampledHadamard:
         size = padded_length(n_in)
         return cls(_signs(n_in, rng), np.sort(rng.choice(size, n_out, replace=False)))
 
-    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+    def fill(self, U: np.ndarray, out: np.ndarray) -> None:
         size = padded_length(U.shape[1])
         factor = self.signs.astype(U.dtype) / np.sqrt(U.dtype.type(len(self.rows)))
 
@@ -79,27 +79,36 @@ class SubsampledHadamard:
 
         for_each_block(task, *_cost(U))
 
+    def check(self, n_in: int, n_out: int) -> None:
+        check_facts(
+            self,
+            signs=self.signs.shape == (n_in,),
+            rows=self.rows.shape == (n_out,) and is_within(self.rows, 0, padded_length(n_in) - 1),
+        )
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        size = padded_length(n_in)
+        signed = g.add("Mul", x, g.floats(self.signs))
+        rotated = g.hadamard(g.padded(signed, n_in, size), 1, size)
+        taken = g.gather(g.reshape(rotated, 0, size), self.rows, axis=1)
+        return str(g.add("Mul", taken, len(self.rows) ** -0.5))
+
 
 @storable
 @dataclass(frozen=True)
 class SparseSigns:
-    """A stack of count sketches that share the output: u_j goes to one bucket of each."""
+    """A stack of count sketches that share the output: u_j goes to one bucket of each of them."""
 
     buckets: np.ndarray
     signs: np.ndarray
 
     @classmethod
     def draw(cls, n_in: int, n_out: int, rng: np.random.Generator) -> "SparseSigns":
-        edges = np.linspace(0, n_out, min(_STACKS, n_out) + 1).astype(int)
+        edges = np.linspace(0, n_out, min(_N_STACKS, n_out) + 1).astype(int)
         buckets = [rng.integers(a, b, n_in) for a, b in pairwise(edges)]
         return cls(np.array(buckets, dtype=np.int32), _signs((len(buckets), n_in), rng))
 
-    def stays_within(self, n_in: int, n_out: int) -> bool:
-        """Whether compiled loops stay within the arrays of such rows."""
-        fits = self.buckets.shape == self.signs.shape and self.signs.shape[1:] == (n_in,)
-        return fits and within(self.buckets, 0, n_out - 1)
-
-    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+    def fill(self, U: np.ndarray, out: np.ndarray) -> None:
         signs = self.signs / np.sqrt(U.dtype.type(len(self.signs)))
 
         def task(start: int, stop: int) -> None:
@@ -108,6 +117,20 @@ class SparseSigns:
                 sketch_dense(U[start:stop], bucket, sign.astype(U.dtype), out[start:stop])
 
         for_each_block(task, *_cost(U))
+
+    def check(self, n_in: int, n_out: int) -> None:
+        check_facts(
+            self,
+            signs=self.signs.ndim == 2 and self.signs.shape[1] == n_in,
+            buckets=self.buckets.shape == self.signs.shape
+            and is_within(self.buckets, 0, n_out - 1),
+        )
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        out = g.repeated(np.zeros(n_out), x)
+        for bucket, sign in zip(self.buckets, self.signs, strict=True):
+            out = g.scatter(out, g.add("Mul", x, g.floats(sign)), bucket)
+        return str(g.add("Mul", out, len(self.signs) ** -0.5))
 
 
 @storable
@@ -135,7 +158,7 @@ class Matrix:
         that are nearly dependent, as those of few columns are.
         """
         n_rows, n_in = U.shape
-        parts = [slice(start, start + _COLUMNS) for start in range(0, n_in, _COLUMNS)]
+        parts = [slice(start, start + _EXACT_COLUMNS) for start in range(0, n_in, _EXACT_COLUMNS)]
         gram = np.zeros((n_rows, n_rows), order="F")
         for part in parts:
             block = U[:, part].T.astype(np.float64)
@@ -148,18 +171,26 @@ class Matrix:
             matrix[part] = U[:, part].T.astype(np.float64) @ vectors
         return cls(matrix, 1.0)
 
-    def apply(self, U: np.ndarray, out: np.ndarray) -> None:
+    def fill(self, U: np.ndarray, out: np.ndarray) -> None:
         if self.matrix.dtype == U.dtype:
             np.matmul(U, self.matrix, out=out)
         else:
             out[:] = 0
-            step = max(1, _CHUNK // self.matrix.shape[1])
+            step = max(1, _MAX_CHUNK // self.matrix.shape[1])
             for start in range(0, U.shape[1], step):
                 out += U[:, start : start + step] @ self.matrix[start : start + step].astype(
                     U.dtype
                 )
         out *= self.scale
 
+    def check(self, n_in: int, n_out: int) -> None:
+        check_facts(self, matrix=self.matrix.shape == (n_in, n_out))
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        return str(g.add("Mul", g.add("MatMul", x, g.floats(self.matrix)), float(self.scale)))
+
+
+Down = Fold | SubsampledHadamard | SparseSigns | Matrix
 
 DRAW: dict[str, Any] = {
     "fold": Fold.draw,

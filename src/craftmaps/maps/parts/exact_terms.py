@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from craftmaps.loops.monomials import monomial_rows
+from craftmaps.maps.parts.base import check_facts
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
+from craftmaps.validation import is_integer
 
 
 @storable
@@ -17,9 +19,9 @@ from craftmaps.threads import dense_block, for_each_block
 class ExactTerms:
     """`n_constant` columns that share the weight a_0, `n_linear` columns sqrt(a_1) x, monomials.
 
-    `higher` has a_2, a_3, ... up to the last degree that has columns. Each that is not zero has
-    the columns sqrt(a_n n! / alpha!) x^alpha, |alpha| = n, of the `n_inputs` columns of x: by the
-    multinomial theorem their inner product is a_n <x, y>^n.
+    `higher` has a_2, a_3, ... up to the last degree that has columns. Each coefficient a_n that is
+    not zero has the columns sqrt(a_n n! / alpha!) x^alpha, |alpha| = n, where x has `n_inputs`
+    columns. By the multinomial theorem, their inner product is a_n <x, y>^n.
     """
 
     n_constant: int
@@ -40,8 +42,8 @@ class ExactTerms:
         monomials = sum(n_monomials(self.n_inputs, n) for n, a in higher if a)
         return self.n_constant + self.n_linear + monomials
 
-    def write(self, X: Any, out: np.ndarray) -> None:
-        """Fill the first columns of `out`."""
+    def fill(self, X: Any, out: np.ndarray) -> None:
+        """Write the terms into the first columns of `out`; the other columns stay as they are."""
         if self.n_constant:
             out[:, : self.n_constant] = np.sqrt(self.a0 / self.n_constant)
         if not any(self.coefficients):
@@ -62,13 +64,32 @@ class ExactTerms:
 
         for_each_block(task, X.shape[0], out.itemsize * max(X.shape[1], out.shape[1] // 2))
 
-    def stays_within(self, n_columns_in: int, n_columns_out: int) -> bool:
-        """Whether it takes rows of so many columns, and writes to no more than so many."""
-        return (
-            self.n_linear in (0, n_columns_in)
-            and (not self.higher or (self.n_inputs == n_columns_in and self.higher[-1] > 0))
-            and 0 <= self.n_constant <= self.n_columns <= n_columns_out
+    def check(self, n_in: int, n_out: int) -> None:
+        """Raise ValueError unless the terms take such rows and fill no more than such columns."""
+        sizes = (self.n_constant, self.n_linear, self.n_inputs)
+        check_facts(
+            self,
+            sizes=all(map(is_integer, sizes)) and self.n_linear in (0, n_in),
+            higher=not self.higher or (self.n_inputs == n_in and self.higher[-1] > 0),
         )
+        check_facts(self, columns=0 <= self.n_constant <= self.n_columns <= n_out)
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        """The terms alone, of which there must be some."""
+        terms = []
+        if self.n_constant:
+            value = np.sqrt(self.a0 / self.n_constant)
+            terms.append(g.repeated(np.full(self.n_constant, value), x))
+        if self.n_linear:
+            terms.append(g.add("Mul", x, float(np.sqrt(self.a1))))
+        power = x
+        for a, (parent, variable, multiplicity) in zip(
+            self.higher, monomials(self.n_inputs, 1 + len(self.higher))[1:], strict=True
+        ):
+            power = g.add("Mul", g.gather(power, parent, axis=1), g.gather(x, variable, axis=1))
+            if a:
+                terms.append(g.add("Mul", power, g.floats(np.sqrt(a * multiplicity))))
+        return str(g.concat(terms, axis=1))
 
 
 class Monomials(NamedTuple):
@@ -89,10 +110,10 @@ def n_monomials(n_variables: int, degree: int) -> int:
 
 @lru_cache(maxsize=8)
 def monomials(n_variables: int, degree: int) -> tuple[Monomials, ...]:
-    """Those of the degrees 1 to `degree`, in the order in which the loop makes them."""
+    """The monomials of the degrees 1 to `degree`, in the order in which the loop makes them."""
     parent, variable = np.zeros(n_variables, np.int64), np.arange(n_variables)
     power = multiplicity = np.ones(n_variables)  # power: the exponent of `variable`
-    found = [Monomials(parent, variable, multiplicity)]
+    tables = [Monomials(parent, variable, multiplicity)]
     for n in range(2, degree + 1):
         kept = [np.flatnonzero(variable >= v) for v in range(n_variables)]
         parent = np.concatenate(kept)
@@ -100,5 +121,5 @@ def monomials(n_variables: int, degree: int) -> tuple[Monomials, ...]:
         power = np.where(variable[parent] == led, power[parent] + 1, 1.0)
         multiplicity = multiplicity[parent] * n / power
         variable = led
-        found.append(Monomials(parent, variable, multiplicity))
-    return tuple(found)
+        tables.append(Monomials(parent, variable, multiplicity))
+    return tuple(tables)

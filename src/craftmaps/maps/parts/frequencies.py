@@ -1,25 +1,27 @@
-"""Ways to draw the frequencies of a shift-invariant kernel, as matrices or as rotations."""
+"""Frequencies of a shift-invariant kernel, as a matrix or as rotations that are not formed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 from sklearn.utils.extmath import safe_sparse_dot
 
-from craftmaps.kernels import ShiftInvariantKernel
-from craftmaps.kernels.shift_invariant import normal_lengths
 from craftmaps.loops import hadamard
-from craftmaps.maps.parts.hadamard_products import padded_length, within
-from craftmaps.maps.parts.sign_sets import n_sign_sets, sign_sets
+from craftmaps.maps.parts.base import check_facts, is_within
+from craftmaps.maps.parts.hadamard_products import padded_length
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
+from craftmaps.validation import is_integer
 
-_ROWS = 1024
-_SHORTEST = 64  # rotations of shorter rows are too few to look like all directions
-_SOBOL_BITS = 30
-_HALTON_MOST = 1000  # dimensions; the tables of SciPy's generator grow with their square
+MIN_ROTATION = 64  # rotations of shorter rows are too few to look like all directions
+_BLOCK_ROWS = 1024
+
+Finish = Callable[[np.ndarray], None]
+
+
+def _leave(block: np.ndarray) -> None:
+    """Do nothing to a block of output."""
 
 
 @storable
@@ -29,13 +31,11 @@ class MatrixFrequencies:
 
     matrix: np.ndarray
 
-    def project(
-        self, X: Any, out: np.ndarray, column: int, finish: Callable[[np.ndarray], None]
-    ) -> None:
+    def fill(self, X: Any, out: np.ndarray, column: int = 0, finish: Finish = _leave) -> None:
         """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
         weights = self.matrix.astype(out.dtype, copy=False).T
-        for start in range(0, X.shape[0], _ROWS):
-            block, filled = X[start : start + _ROWS], out[start : start + _ROWS]
+        for start in range(0, X.shape[0], _BLOCK_ROWS):
+            block, filled = X[start : start + _BLOCK_ROWS], out[start : start + _BLOCK_ROWS]
             if isinstance(block, np.ndarray):
                 block = block.astype(out.dtype, copy=False)
                 np.matmul(block, weights, out=filled[:, column:])
@@ -46,6 +46,12 @@ class MatrixFrequencies:
                 finish(filled[first:last])
 
             for_each_block(task, len(filled), out.itemsize * out.shape[1])
+
+    def check(self, n_in: int, n_out: int) -> None:
+        check_facts(self, matrix=self.matrix.shape == (n_out, n_in))
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        return str(g.add("MatMul", x, g.floats(self.matrix.T)))
 
 
 @storable
@@ -61,22 +67,7 @@ class StructuredFrequencies:
     signs: np.ndarray
     scale: np.ndarray
 
-    def stays_within(self, n_columns_in: int, n_frequencies: int) -> bool:
-        """Whether no index leaves rows of so many columns, or an array."""
-        n_groups, (n_blocks, size) = len(self.rotations), self.signs.shape
-        return bool(
-            _fits(size, n_columns_in)
-            and 1 <= n_groups <= n_blocks
-            and self.rotations.shape == (n_groups, 2, size)
-            and self.permutations.shape == (n_groups, size)
-            and within(self.permutations, 0, size - 1)
-            and self.scale.shape == (n_frequencies,)
-            and (n_blocks - 1) * size <= n_frequencies <= n_blocks * size
-        )
-
-    def project(
-        self, X: Any, out: np.ndarray, column: int, finish: Callable[[np.ndarray], None]
-    ) -> None:
+    def fill(self, X: Any, out: np.ndarray, column: int = 0, finish: Finish = _leave) -> None:
         """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
         dtype = out.dtype
         rotations, signs, scale = (
@@ -88,7 +79,31 @@ class StructuredFrequencies:
                 rows, rotations, self.permutations, signs, scale, column, filled
             )
 
-        _project_blocks(X, out, loop, finish)
+        _fill_blocks(X, out, loop, finish)
+
+    def check(self, n_in: int, n_out: int) -> None:
+        n_groups, (n_blocks, size) = len(self.rotations), self.signs.shape
+        check_facts(
+            self,
+            signs=_is_size(size, n_in) and 1 <= n_groups <= n_blocks,
+            rotations=self.rotations.shape == (n_groups, 2, size),
+            permutations=self.permutations.shape == (n_groups, size)
+            and is_within(self.permutations, 0, size - 1),
+            scale=self.scale.shape == (n_out,)
+            and (n_blocks - 1) * size <= n_out <= n_blocks * size,
+        )
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        n_groups, (n_blocks, size) = len(self.rotations), self.signs.shape
+        v = _onnx_rotated(g, x, self.rotations[:, 0], n_in)
+        v = g.reshape(g.add("Mul", v, g.floats(self.rotations[:, 1])), 0, n_groups * size)
+        order = self.permutations + size * np.arange(n_groups)[:, None]
+        v = g.hadamard(g.gather(v, order, axis=1), n_groups, size)
+        group = np.arange(n_blocks) // -(-n_blocks // n_groups)
+        v = g.gather(v, group, axis=1)
+        v = g.hadamard(g.add("Mul", v, g.floats(self.signs)), n_blocks, size)
+        taken = g.gather(g.reshape(v, 0, n_blocks * size), np.arange(n_out), axis=1)
+        return str(g.add("Mul", taken, g.floats(self.scale)))
 
 
 @storable
@@ -105,21 +120,7 @@ class FastfoodFrequencies:
     scale: np.ndarray
     used: int
 
-    def stays_within(self, n_columns_in: int, n_frequencies: int) -> bool:
-        """Whether no index leaves rows of so many columns, or an array."""
-        n_blocks, size = self.diagonals.shape
-        return bool(
-            _fits(size, n_columns_in)
-            and self.signs.shape == self.permutation.shape == (size,)
-            and within(self.permutation, 0, size - 1)
-            and self.used == padded_length(self.used) <= size
-            and self.scale.shape == (n_frequencies,)
-            and (n_blocks - 1) * self.used <= n_frequencies <= n_blocks * self.used
-        )
-
-    def project(
-        self, X: Any, out: np.ndarray, column: int, finish: Callable[[np.ndarray], None]
-    ) -> None:
+    def fill(self, X: Any, out: np.ndarray, column: int = 0, finish: Finish = _leave) -> None:
         """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
         dtype = out.dtype
         signs, diagonals, scale = (
@@ -131,108 +132,38 @@ class FastfoodFrequencies:
                 rows, signs, self.permutation, diagonals, scale, self.used, column, filled
             )
 
-        _project_blocks(X, out, loop, finish)
+        _fill_blocks(X, out, loop, finish)
+
+    def check(self, n_in: int, n_out: int) -> None:
+        n_blocks, size = self.diagonals.shape
+        check_facts(
+            self,
+            used=is_integer(self.used) and self.used == padded_length(self.used) <= size,
+            diagonals=_is_size(size, n_in),
+            signs=self.signs.shape == (size,),
+            permutation=self.permutation.shape == (size,)
+            and is_within(self.permutation, 0, size - 1),
+            scale=self.scale.shape == (n_out,)
+            and (n_blocks - 1) * self.used <= n_out <= n_blocks * self.used,
+        )
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
+        n_blocks, size = self.diagonals.shape
+        v = g.gather(_onnx_rotated(g, x, self.signs[None], n_in), self.permutation, axis=2)
+        v = g.hadamard(g.add("Mul", v, g.floats(self.diagonals)), n_blocks, size)
+        used = np.arange(n_blocks * size).reshape(n_blocks, size)[:, : self.used].ravel()
+        taken = g.gather(g.reshape(v, 0, n_blocks * size), used[:n_out], axis=1)
+        return str(g.add("Mul", taken, g.floats(self.scale)))
 
 
 Frequencies = MatrixFrequencies | StructuredFrequencies | FastfoodFrequencies
 
 
-def iid(
-    kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
-) -> MatrixFrequencies:
-    """Independent draws (Rahimi and Recht; Deshmukh, Algorithm 1)."""
-    return MatrixFrequencies(kernel.frequencies(n, d, rng))
-
-
-def orthogonal(
-    kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
-) -> MatrixFrequencies:
-    """Blocks of d orthogonal directions, uniformly distributed; lengths |w| in random order."""
-    lengths = kernel.lengths(n, d, rng)
-    if lengths is None:
-        raise ValueError(
-            f"sampling='orthogonal' needs frequencies that are equally likely in all directions, "
-            f"as those of Gaussian and Matern; {kernel!r} has others: use 'iid' or 'qmc'."
-        )
-    whole, rest = divmod(n, d)
-    directions = [_orthonormal(whole, d, d, rng), _orthonormal(1, d, rest, rng)]
-    return MatrixFrequencies(lengths[:, None] * np.concatenate(directions))
-
-
-def quasi_random(
-    kernel: ShiftInvariantKernel, n: int, d: int, sequence: str, rng: np.random.Generator
-) -> MatrixFrequencies:
-    """Points of a scrambled low-discrepancy sequence through inverse distributions.
-
-    Deshmukh, Algorithm 2. The cosine is even, so w and -w are the same frequency; the first
-    coordinate is therefore kept on its upper half, where no point has a twin.
-    """
-    dimensions = kernel.n_uniform(d)
-    if dimensions is None:
-        raise ValueError(
-            f"sampling='qmc' needs the inverse distribution of frequencies, known for Gaussian, "
-            f"Laplacian, Cauchy and Matern but not for {kernel!r}: use 'iid'."
-        )
-    points = _halton(n, dimensions, rng) if sequence == "halton" else _sobol(n, dimensions, rng)
-    points[:, 0] = (1 + points[:, 0]) / 2
-    return MatrixFrequencies(kernel.quantiles(points))
-
-
-def structured(
-    kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
-) -> StructuredFrequencies:
-    """Rows of H S_b H P D_1 H D_0 with random signs D_k, with lengths |w| in random order.
-
-    A rotation H P D_1 H D_0 is common to as many blocks as there are sign sets S_b. These make the
-    blocks as far from each other as bases can be: rows of two of them have inner products of
-    1/sqrt(size), where rows of independent blocks have that only in the mean square.
-    """
-    size = max(_SHORTEST, padded_length(d))
-    scales = _mixture("structured", kernel, n, rng)
-    n_blocks, n_sets = -(-n // size), n_sign_sets(size)
-    n_groups = -(-n_blocks // n_sets)
-    in_group = -(-n_blocks // n_groups)
-    n_groups = -(-n_blocks // in_group)
-    lengths = normal_lengths(n, size, rng)
-    rotations = _signs((n_groups, 2, size), rng)
-    permutations = _permutations(n_groups, size, rng)
-    signs = np.empty((n_groups, in_group, size))
-    for group in signs:
-        group[:] = sign_sets(size, rng.permutation(n_sets)[:in_group]) * _signs(size, rng)
-    return StructuredFrequencies(
-        rotations,
-        permutations,
-        signs.reshape(-1, size)[:n_blocks],
-        scales * lengths / size**1.5,
-    )
-
-
-def fastfood(
-    kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
-) -> FastfoodFrequencies:
-    """S H G P H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
-
-    Rows of one block share G and vary together, which makes the error up to a third larger than
-    that of independent frequencies. So a quarter of the rows of each block is used, which leaves
-    about a tenth. B and the permutation P are drawn once, and P H B x made once, for all blocks:
-    whatever it is, the normal G makes every row exact in the mean, so blocks stay uncorrelated.
-    """
-    size = max(_SHORTEST, padded_length(d))
-    used = size // 4
-    scales = _mixture("fastfood", kernel, n, rng)
-    n_blocks = -(-n // used)
-    signs, permutation = _signs(size, rng), _permutations(1, size, rng)[0]
-    diagonals = rng.standard_normal((n_blocks, size))
-    norms = np.repeat(np.linalg.norm(diagonals, axis=1), used)[:n]
-    scale = scales * normal_lengths(n, size, rng) / (norms * np.sqrt(size))
-    return FastfoodFrequencies(signs, permutation, diagonals, scale, used)
-
-
-def _project_blocks(
+def _fill_blocks(
     X: Any,
     out: np.ndarray,
     loop: Callable[[np.ndarray, np.ndarray], None],
-    finish: Callable[[np.ndarray], None],
+    finish: Finish,
 ) -> None:
     """`loop` from dense rows to their part of `out`, and `finish` while it is in the cache."""
 
@@ -244,61 +175,13 @@ def _project_blocks(
     for_each_block(task, X.shape[0], out.itemsize * (X.shape[1] + out.shape[1]))
 
 
-def _orthonormal(n_blocks: int, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Blocks of n orthonormal rows, uniformly distributed, one under the other."""
-    q, r = np.linalg.qr(rng.standard_normal((n_blocks, d, n)))
-    signs = np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)
-    q = q * signs[:, None]  # without this, q is not uniform (Mezzadri 2007)
-    return np.asarray(np.swapaxes(q, 1, 2).reshape(n_blocks * n, d))
+def _is_size(size: int, n_in: int) -> bool:
+    """Whether rotations of this size can be made of rows of n_in columns."""
+    return size == padded_length(size) >= max(MIN_ROTATION, n_in)
 
 
-def _mixture(
-    sampling: str, kernel: ShiftInvariantKernel, n: int, rng: np.random.Generator
-) -> np.ndarray:
-    scales = kernel.mixture(n, rng)
-    if scales is None:
-        raise ValueError(
-            f"sampling={sampling!r} needs frequencies that are normal up to a random length, as "
-            f"those of Gaussian and Matern; {kernel!r} has others: use 'iid' or 'qmc'."
-        )
-    return scales
-
-
-def _fits(size: int, n_columns_in: int) -> bool:
-    return size == padded_length(size) >= max(_SHORTEST, n_columns_in)
-
-
-def _signs(shape: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    return np.asarray(1.0 - 2.0 * rng.integers(0, 2, shape))
-
-
-def _permutations(n_blocks: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    order = np.tile(np.arange(size, dtype=np.uint32), (n_blocks, 1))
-    return rng.permuted(order, axis=1)
-
-
-def _sobol(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
-    """Scrambled Sobol points, in the middle of their cells so that none lies on the boundary.
-
-    Beyond the dimensions that SciPy has directions for, groups of coordinates have a sequence each,
-    in random order (Latin supercube sampling, Owen 1998).
-    """
-    power = max(
-        0, int(n - 1).bit_length()
-    )  # a whole net: Sobol points are balanced in nothing less
-    groups = []
-    for start in range(0, dimensions, qmc.Sobol.MAXDIM):
-        width = min(qmc.Sobol.MAXDIM, dimensions - start)
-        points = qmc.Sobol(width, bits=_SOBOL_BITS, seed=rng).random_base2(power)
-        groups.append(points if start == 0 else rng.permutation(points))
-    return np.concatenate(groups, axis=1)[:n] + 2.0 ** -(_SOBOL_BITS + 1)
-
-
-def _halton(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
-    if dimensions > _HALTON_MOST:
-        raise ValueError(
-            f"sequence='halton' is offered for up to {_HALTON_MOST} dimensions, here are "
-            f"{dimensions}; use sequence='sobol'."
-        )
-    points: np.ndarray = qmc.Halton(dimensions, seed=rng).random(n)
-    return np.asarray(np.clip(points, 2.0**-53, 1 - 2.0**-53))
+def _onnx_rotated(g: Any, x: str, signs: np.ndarray, n_in: int) -> str:
+    """H D x for every row of signs D."""
+    copies, size = signs.shape
+    start = g.reshape(g.padded(x, n_in, size), 0, 1, size)
+    return str(g.hadamard(g.add("Mul", start, g.floats(signs)), copies, size))

@@ -95,11 +95,14 @@ def image_shape(X: Any, shape: Any = None) -> tuple[int, int]:
             )
         return side, side
     sides: list[Any] = list(shape) if isinstance(shape, list | tuple) else []
-    if len(sides) != 2 or not all(isinstance(side, Integral) and int(side) > 0 for side in sides):
+    known = [side for side in sides if side != -1]
+    whole = all(isinstance(side, Integral) and int(side) > 0 for side in known)
+    if len(sides) != 2 or not known or not whole:
         raise ValueError(
-            f"the shape of images must be their height and width, such as (28, 28), got {shape!r}."
+            f"the shape of images must be their height and width, such as (28, 28), or (28, -1) to "
+            f"infer one of them, got {shape!r}."
         )
-    height, width = map(int, sides)
+    height, width = (X.shape[-1] // int(known[0]) if side == -1 else int(side) for side in sides)
     if X.ndim != 2 or height * width != X.shape[1]:
         raise ValueError(
             f"images of {height} x {width} pixels must be rows of {height * width} of them, got "

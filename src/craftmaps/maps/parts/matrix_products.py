@@ -1,4 +1,4 @@
-"""Products of independent projections: Random Maclaurin as printed, with explicit matrices."""
+"""Products of independent projections: Random Maclaurin as published, with explicit matrices."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from craftmaps.maps.parts.base import check_facts
+from craftmaps.maps.parts.columns import onnx_columns
 from craftmaps.storage.packing import storable
+from craftmaps.validation import is_integer
 
-_CHUNK = 1 << 18  # numbers of a matrix that are converted and multiplied at a time
-_ROWS = 256
+_MAX_CHUNK = 1 << 18  # entries of a matrix that are converted and multiplied at a time
+_BLOCK_ROWS = 256
 
 
 @storable
@@ -56,20 +59,50 @@ class MatrixProducts:
             step = self._step(n)
             for first in range(0, count, step):
                 chunk = matrices[:, :, first : first + step]
-                for row in range(0, X.shape[0], _ROWS):
-                    block = X[row : row + _ROWS]
+                for row in range(0, X.shape[0], _BLOCK_ROWS):
+                    block = X[row : row + _BLOCK_ROWS]
                     product = _projected(block, chunk[:, 0].astype(out.dtype))
                     for k in range(1, n):
                         product *= _projected(block, chunk[:, k].astype(out.dtype))
                     product *= self.scale[n]
                     left = self.column[n] + parts * first
                     width = product.shape[1]
-                    target = out[row : row + _ROWS]
+                    target = out[row : row + _BLOCK_ROWS]
                     target[:, left : left + width] = product.real
                     if parts == 2:
                         target[:, left + width : left + 2 * width] = product.imag
 
-    def columns(self, n: int) -> np.ndarray:
+    def check(self, n_in: int, n_out: int) -> None:
+        """Raise ValueError unless the matrices take such rows and fill such columns."""
+        check_facts(self, matrices=self.matrices.keys() == self.column.keys() == self.scale.keys())
+        for n, matrix in self.matrices.items():
+            check_facts(
+                self,
+                matrices=matrix.ndim == 4
+                and matrix.shape[0] in (1, 2)
+                and matrix.shape[1::2] == (n, n_in),
+                column=is_integer(self.column[n])
+                and 0 <= self.column[n] <= n_out - matrix.shape[0] * matrix.shape[2],
+            )
+
+    def onnx(self, g: Any, x: str, n_in: int, n_out: int, first: int = 0) -> str:
+        """The columns from `first` on."""
+        columns_of_x = g.transpose(x)
+        made = []
+        for n, matrices in self.matrices.items():
+            parts = [
+                [g.add("MatMul", g.floats(factor), columns_of_x) for factor in part]
+                for part in matrices
+            ]
+            values = [g.product(parts[0])] if len(parts) == 1 else g.complex_product(*parts)
+            scale = np.full(matrices.shape[2], self.scale[n])
+            made += [
+                (value, column, scale)
+                for value, column in zip(values, self._columns(n), strict=True)
+            ]
+        return onnx_columns(g, x, made, first, n_out)
+
+    def _columns(self, n: int) -> np.ndarray:
         """Columns of the features of degree n, of shape (parts, D_n)."""
         parts, _, count, _ = self.matrices[n].shape
         step = self._step(n)
@@ -81,7 +114,7 @@ class MatrixProducts:
 
     def _step(self, n: int) -> int:
         """Features that are made at a time; the parts of so many stand side by side."""
-        return max(1, _CHUNK // max(int(self.matrices[n].shape[3]), _ROWS))
+        return max(1, _MAX_CHUNK // max(int(self.matrices[n].shape[3]), _BLOCK_ROWS))
 
 
 def _projected(block: Any, weights: np.ndarray) -> np.ndarray:

@@ -7,18 +7,20 @@ weight * prod_j <w_j, x> <w_j, y> has expectation sum_n a_n <x, y>^n.
 
 import heapq
 import math
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from craftmaps.kernels import DotProductKernel
 from craftmaps.maps.planning.moments import DegreeStatistics
+from craftmaps.validation import warn
 
-_NEGLIGIBLE = 2.0**-24  # the rounding error of float32, relative to f(R^2)
-_HIGHEST_AUTOMATIC = 64
-_MUCH = 0.01  # a truncated share of f(R^2) that deserves a warning
-_HUGE = 1e100  # variances square this; far beyond it they overflow
+LAWS = ("optimized", "geometric", "proportional")
+_NEGLIGIBLE_TAIL = 2.0**-24  # the rounding error of float32, relative to f(R^2)
+_MAX_AUTOMATIC_DEGREE = 64
+_LARGE_TAIL = 0.01  # a truncated share of f(R^2) that deserves a warning
+_MAX_KERNEL_VALUE = 1e100  # variances square this; far beyond it they overflow
 
 
 def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) -> float:
@@ -26,7 +28,7 @@ def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) ->
     largest = float(squared_norms.max()) or 1.0
     with np.errstate(over="ignore"):
         whole = float(kernel.value(largest))
-    if not whole < _HUGE:
+    if not whole < _MAX_KERNEL_VALUE:
         raise ValueError(
             f"k(x, x) reaches {whole:.3g} on these rows, whose |x|^2 reaches {largest:.3g}; scale "
             f"them down, for instance with sklearn.preprocessing.normalize."
@@ -37,27 +39,50 @@ def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) ->
 def automatic_degree(kernel: DotProductKernel, squared_norm: float) -> int:
     """The least degree whose tail is negligible for rows with |x|^2 <= squared_norm (KK s.4.2)."""
     highest = kernel.highest_degree
-    last = int(highest) if math.isfinite(highest) else _HIGHEST_AUTOMATIC
+    last = int(highest) if math.isfinite(highest) else _MAX_AUTOMATIC_DEGREE
     whole = float(kernel.value(squared_norm))
     for degree in range(last):
-        if kernel.tail(degree, squared_norm) <= _NEGLIGIBLE * whole:
+        if kernel.tail(degree, squared_norm) <= _NEGLIGIBLE_TAIL * whole:
             return degree
     return last
 
 
-def truncated_tail(
-    kernel: DotProductKernel, last: int, squared_norm: float, advice: str, stacklevel: int
-) -> float:
+def truncated_tail(kernel: DotProductKernel, last: int, squared_norm: float, advice: str) -> float:
     """What k(x, x) loses beyond degree `last`; with a warning where that is much."""
     tail, whole = kernel.tail(last, squared_norm), float(kernel.value(squared_norm))
-    if tail > _MUCH * whole:
-        warnings.warn(
+    if tail > _LARGE_TAIL * whole:
+        warn(
             f"truncating {kernel} at degree {last} takes off up to {tail:.3g} of the {whole:.3g} "
-            f"that k(x, x) reaches on these rows; {advice}.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
+            f"that k(x, x) reaches on these rows; {advice}."
         )
     return tail
+
+
+def share(
+    law: str,
+    kernel: DotProductKernel,
+    n_features: int,
+    least_degree: int,
+    last: int,
+    squared_norms: np.ndarray,
+    statistics: Callable[[], DegreeStatistics],
+    rng: np.random.Generator,
+    p: float = 2.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and weights of the degrees from `least_degree` to `last` by the named law.
+
+    With fewer features than degrees, "optimized" cannot serve all of them and draws as
+    "proportional" does.
+    """
+    n_used = np.count_nonzero(kernel.maclaurin(last)[least_degree:])
+    if not n_used:
+        return np.zeros(last + 1, dtype=int), np.zeros(last + 1)
+    if law == "geometric":
+        return geometric(kernel, n_features, least_degree, last, p, rng)
+    if law == "proportional" or n_features < n_used:
+        mean = float(squared_norms.mean()) or 1.0
+        return proportional(kernel, n_features, least_degree, last, mean, rng)
+    return optimized(statistics(), n_features, least_degree)
 
 
 def geometric(
@@ -70,7 +95,7 @@ def geometric(
 ) -> tuple[np.ndarray, np.ndarray]:
     """KK Algorithm 1: the degree of each feature is drawn with P[N = n] proportional to p^-(n+1).
 
-    The printed law sums to 1 for p = 2 only; it is normalised here for the others. With
+    The published law sums to 1 for p = 2 only; here it is normalized for other p too. With
     `max_degree` it is conditioned on N <= max_degree.
     """
     if max_degree is None:
@@ -115,7 +140,7 @@ def proportional(
 def optimized(
     statistics: DegreeStatistics, n_features: int, least_degree: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Counts that minimise the expected squared error of the kernel over the sampled pairs.
+    """Counts that minimize the expected squared error of the kernel over the sampled pairs.
 
     Wacker, Kanagawa and Filippone ("Improved random features for dot product kernels"): degree n
     gets D_n features, scaled by sqrt(a_n / D_n), and one feature after another goes where it

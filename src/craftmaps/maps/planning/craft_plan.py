@@ -14,10 +14,11 @@ from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
 
 _RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
-_LEARNED = 1 << 14  # D, or 8 E, beyond which a learned subspace hardly changes: it costs D E
-_EXACT = {"none": -1, "up": 0, "append": 1}  # the last degree that h01 makes exact
-_LONG = 100.0  # times the median of k(x, x), beyond which rows do not take part in plans
-_ENOUGH = 0.15  # the share of the down-projection's variance that the up-projection may add
+_MAX_LEARNED_UP = 1 << 14  # D beyond which a learned subspace hardly changes; it costs D E
+_MIN_LEARNED_RATIO = 8  # of D to E, for any D
+_EXACT_DEGREE = {"none": -1, "up": 0, "append": 1}  # the last degree that h01 makes exact
+_MAX_TYPICAL_SIZE = 100.0  # times the median of k(x, x), above which a row is very long
+_SMALL_UP_SHARE = 0.15  # of the down-projection's variance that the up-projection may add
 
 
 @dataclass(frozen=True)
@@ -38,89 +39,115 @@ class CraftPlan:
     error: float
 
 
-def plan_maclaurin(
-    kernel: DotProductKernel,
-    X: Any,
-    n_components: int,
-    n_up: int | None,
-    h01: str,
-    down: str,
-    rng: np.random.Generator,
-) -> CraftPlan:
-    """The plan with the least expected error among those that `h01` and `n_up` allow.
+@dataclass(frozen=True)
+class MaclaurinPlanner:
+    """What a plan for Random Maclaurin features depends on, measured on rows.
 
-    With h01="auto", terms may be exact up to the degree for which there is room. If the
-    down-projection is learned, none beyond degree 1 are: a principal subspace has them in it, at
-    less than their columns. Rows so long that their errors would drown those of all others do not
-    take part in the choice, but in the error that is expected.
+    `moments` and `statistics` leave out rows so long that their errors would drown all others.
+    `all_moments` has them too, and is None if there are no such rows.
     """
-    squares = row_norms(X, squared=True).astype(np.float64)
-    largest = allocation.largest_squared_norm(kernel, squares)
-    sizes = kernel.value(squares)
-    typical = sizes <= _LONG * np.median(sizes)
-    moments = PairMoments.of_sample(X if typical.all() else X[typical], rng)
-    last = allocation.automatic_degree(kernel, largest)
-    tail = allocation.truncated_tail(kernel, last, largest, "lower gamma", stacklevel=6)
-    length = padded_length(X.shape[1])
-    statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
-    sample = _Sample(kernel, moments, statistics, X.shape[1], down, tail > 0)
-    learned = down == "principal"
-    most = 1 if learned else last
-    degrees = sample.degrees(most, n_components) if h01 == "auto" else [_EXACT[h01]]
 
-    def best(degree: int, totals: list[int]) -> CraftPlan | None:
-        """The first plan that is not held up by its up-projection, or the last."""
-        found = None
-        for total in totals:
-            plan, share = sample.plan(degree, n_components, total, full=h01 == "up")
-            found = plan or found
-            if share <= _ENOUGH:
-                break
-        return found
+    kernel: DotProductKernel
+    moments: PairMoments
+    statistics: DegreeStatistics
+    n_columns: int
+    truncated: bool
+    all_moments: PairMoments | None = None
 
-    totals = _totals(n_components, n_up, learned)
-    plans = [plan for degree in degrees[:3] if (plan := best(degree, totals))]
-    if plans:  # monomials of higher degrees are to lower the error, not to raise the cost
-        enough = min(plans, key=lambda plan: plan.error).n_up
-        totals = [total for total in totals if total <= enough]
-        plans += [plan for degree in degrees[3:] if (plan := best(degree, totals))]
-    if not plans:
-        wanted = f"n_up={n_up}" if n_up is not None else f"n_components={n_components}"
-        raise ValueError(
-            f"{wanted} has no room for the {sample.exact(degrees[0]).n_columns} exact columns of "
-            f"h01={h01!r} and a feature of each degree of {kernel}; raise n_up and n_components, "
-            f"or use h01='auto'."
+    @classmethod
+    def measure(
+        cls, kernel: DotProductKernel, X: Any, rng: np.random.Generator
+    ) -> "MaclaurinPlanner":
+        """The planner for rows like those of X."""
+        squares = row_norms(X, squared=True).astype(np.float64)
+        largest = allocation.largest_squared_norm(kernel, squares)
+        sizes = kernel.value(squares)
+        typical = sizes <= _MAX_TYPICAL_SIZE * np.median(sizes)
+        moments = PairMoments.of_sample(X if typical.all() else X[typical], rng)
+        all_moments = None if typical.all() else PairMoments.of_sample(X, rng)
+        last = allocation.automatic_degree(kernel, largest)
+        tail = allocation.truncated_tail(kernel, last, largest, "lower gamma")
+        statistics = _measured(kernel, moments, last, X.shape[1])
+        return cls(kernel, moments, statistics, X.shape[1], tail > 0, all_moments)
+
+    def plan(self, n_components: int, n_up: int | None, h01: str, down: str) -> CraftPlan:
+        """The plan with the least expected error among those that `h01` and `n_up` allow.
+
+        With h01="auto", terms may be exact up to the degree for which there is room. If the
+        down-projection is learned, none beyond degree 1 are: a principal subspace contains them,
+        with fewer columns. Very long rows do not take part in the choice, but they count in the
+        expected error.
+        """
+        sample = _Sample(self, down)
+        learned = down == "principal"
+        last = len(self.statistics.coefficients) - 1
+        most = 1 if learned else last
+        degrees = sample.degrees(most, n_components) if h01 == "auto" else [_EXACT_DEGREE[h01]]
+
+        def best(degree: int, totals: list[int]) -> CraftPlan | None:
+            """The first plan that is not held up by its up-projection, or the last."""
+            best_plan = None
+            for total in totals:
+                plan, share = sample.plan(degree, n_components, total, full=h01 == "up")
+                best_plan = plan or best_plan
+                if share <= _SMALL_UP_SHARE:
+                    break
+            return best_plan
+
+        totals = _totals(n_components, n_up, learned)
+        plans = [plan for degree in degrees[:3] if (plan := best(degree, totals))]
+        if plans:  # monomials of higher degrees are to lower the error, not to raise the cost
+            enough = min(plans, key=lambda plan: plan.error).n_up
+            totals = [total for total in totals if total <= enough]
+            plans += [plan for degree in degrees[3:] if (plan := best(degree, totals))]
+        if not plans:
+            wanted = f"n_up={n_up}" if n_up is not None else f"n_components={n_components}"
+            raise ValueError(
+                f"{wanted} has no room for the {sample.exact(degrees[0]).n_columns} exact columns "
+                f"of h01={h01!r} and a feature of each degree of {self.kernel}; raise n_up and "
+                f"n_components, or use h01='auto'."
+            )
+        chosen = min(plans, key=lambda plan: plan.error)
+        if self.all_moments is None:
+            return chosen
+        statistics = _measured(self.kernel, self.all_moments, last, self.n_columns)
+        everything = replace(self, moments=self.all_moments, statistics=statistics)
+        sample = _Sample(everything, down)
+        variances = sample.variances(
+            chosen.exact, chosen.counts, chosen.inside, chosen.n_up, n_components
         )
-    chosen = min(plans, key=lambda plan: plan.error)
-    if typical.all():
-        return chosen
-    moments = PairMoments.of_sample(X, rng)
-    statistics = DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
-    sample = replace(sample, moments=moments, statistics=statistics)
-    variances = sample.variances(
-        chosen.exact, chosen.counts, chosen.inside, chosen.n_up, n_components
-    )
-    return replace(chosen, error=sample.error(*variances))
+        return replace(chosen, error=sample.error(*variances))
 
 
-def plan_tensor_sketch(
-    kernel: Polynomial,
-    X: Any,
-    n_components: int,
-    n_up: int | None,
-    down: str,
-    rng: np.random.Generator,
-) -> CraftPlan:
-    """D as given, or the least multiple of E that makes TensorSketch's own error small."""
-    moments = PairMoments.of_sample(X, rng)
-    value, spread = _spread(moments, kernel.value)
-    scale = float(np.mean(value**2))
-    for total in _totals(n_components, n_up, down == "principal"):
-        up = tensor_sketch_variance(kernel, moments) / total
-        folded = _down_share(down, total, n_components) * spread
-        if up <= _ENOUGH * folded:
-            break
-    return given_plan(total, math.sqrt((up + folded) / scale) if scale else 0.0)
+def _measured(
+    kernel: DotProductKernel, moments: PairMoments, last: int, n_columns: int
+) -> DegreeStatistics:
+    length = padded_length(n_columns)
+    return DegreeStatistics.measure(kernel, moments, last, "hadamard", False, length)
+
+
+@dataclass(frozen=True)
+class SketchPlanner:
+    """What a plan for TensorSketch depends on, measured on rows."""
+
+    kernel: Polynomial
+    moments: PairMoments
+
+    @classmethod
+    def measure(cls, kernel: Polynomial, X: Any, rng: np.random.Generator) -> "SketchPlanner":
+        """The planner for rows like those of X."""
+        return cls(kernel, PairMoments.of_sample(X, rng))
+
+    def plan(self, n_components: int, n_up: int | None, h01: str, down: str) -> CraftPlan:
+        """D as given, or the least multiple of E that makes TensorSketch's own error small."""
+        value, spread = _spread(self.moments, self.kernel.value)
+        scale = float(np.mean(value**2))
+        for total in _totals(n_components, n_up, down == "principal"):
+            up = tensor_sketch_variance(self.kernel, self.moments) / total
+            folded = _down_share(down, total, n_components) * spread
+            if up <= _SMALL_UP_SHARE * folded:
+                break
+        return given_plan(total, math.sqrt((up + folded) / scale) if scale else 0.0)
 
 
 def given_plan(n_up: int, error: float = math.nan) -> CraftPlan:
@@ -131,33 +158,31 @@ def given_plan(n_up: int, error: float = math.nan) -> CraftPlan:
 
 @dataclass(frozen=True)
 class _Sample:
-    kernel: DotProductKernel
-    moments: PairMoments
-    statistics: DegreeStatistics
-    n_columns: int
+    """Expected errors of plans with one kind of down-projection."""
+
+    measured: MaclaurinPlanner
     down: str
-    truncated: bool
 
     def degrees(self, most: int, n_components: int) -> list[int]:
-        """-1, 0, 1 and the higher ones of the kernel up to which exact terms have room."""
-        found = [-1]
+        """The degrees up to which terms can be exact: -1 (none), 0, 1 and those with room."""
+        degrees = [-1]
         for n in range(max(most, 1) + 1):
             if self.exact(n).n_columns > n_components:
                 break
-            if n < 2 or self.statistics.coefficients[n]:
-                found.append(n)
-        return found
+            if n < 2 or self.measured.statistics.coefficients[n]:
+                degrees.append(n)
+        return degrees
 
     def exact(self, last: int) -> ExactTerms:
         """The terms up to degree `last` as columns of their own."""
-        a0, a1, *higher = (float(a) for a in self.kernel.maclaurin(max(last, 1)))
+        a0, a1, *higher = (float(a) for a in self.measured.kernel.maclaurin(max(last, 1)))
         return ExactTerms(
             int(last >= 0 and a0 > 0),
-            self.n_columns if last >= 1 and a1 else 0,
+            self.measured.n_columns if last >= 1 and a1 else 0,
             a0,
             a1,
             tuple(higher),
-            self.n_columns,
+            self.measured.n_columns,
         )
 
     def plan(
@@ -165,8 +190,8 @@ class _Sample:
     ) -> tuple[CraftPlan | None, float]:
         """The plan with exact terms up to degree `last`, and the share of its up-projection.
 
-        The share is that projection's variance, relative to that of the down-projection. `full`
-        reserves a whole run of features for the linear term.
+        The share is the variance of the up-projection, relative to the variance of the
+        down-projection. `full` reserves a whole run of features for the linear term.
         """
         exact = self.exact(last)
         n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
@@ -188,31 +213,31 @@ class _Sample:
     def variances(
         self, exact: ExactTerms, counts: np.ndarray, inside: float, n_up: int, n_components: int
     ) -> tuple[float, float]:
-        """Those of the up-projection and of the down-projection."""
+        """The variances of the up-projection and of the down-projection."""
         n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
-        up, down = allocation.expected_variance(self.statistics, counts), 0.0
+        up, down = allocation.expected_variance(self.measured.statistics, counts), 0.0
         if n_out:
             down = _down_share(self.down, n_in, n_out) * self._down(exact, counts, inside)
         return up, down
 
     def error(self, up: float, down: float) -> float:
         """The expected relative error, with what is lost of a series that is cut off."""
-        value = self.kernel.value(self.moments.inner)
+        value = self.measured.kernel.value(self.measured.moments.inner)
         scale, bias = float(np.mean(value**2)), 0.0
-        if self.truncated:
-            series = self.statistics.coefficients
-            known = np.polynomial.polynomial.polyval(self.moments.inner, series)
+        if self.measured.truncated:
+            series = self.measured.statistics.coefficients
+            known = np.polynomial.polynomial.polyval(self.measured.moments.inner, series)
             bias = float(np.mean((known - value) ** 2))
         return math.sqrt((up + down + bias) / scale) if scale else 0.0
 
     def _counts(self, n_random: int, least: int, full: bool) -> tuple[Any, Any]:
         """Features of degree `least` and above, and a whole run of degree 1 if `full`."""
-        coefficients = self.statistics.coefficients
-        reserved = self.statistics.length if full and coefficients[1:2].any() else 0
+        coefficients = self.measured.statistics.coefficients
+        reserved = self.measured.statistics.length if full and coefficients[1:2].any() else 0
         least = 2 if reserved else least
         if n_random - reserved < np.count_nonzero(coefficients[least:]):
             return None, None
-        counts, weights = allocation.optimized(self.statistics, n_random - reserved, least)
+        counts, weights = allocation.optimized(self.measured.statistics, n_random - reserved, least)
         if reserved:
             counts[1] = reserved
             weights[1] = coefficients[1] / reserved
@@ -227,13 +252,17 @@ class _Sample:
         known = [exact.a0 if exact.n_constant else 0.0, *exact.coefficients]
 
         def rest(t: np.ndarray) -> np.ndarray:
-            return np.asarray(self.kernel.value(t) - np.polynomial.polynomial.polyval(t, known))
+            return np.asarray(
+                self.measured.kernel.value(t) - np.polynomial.polynomial.polyval(t, known)
+            )
 
-        _, spread = _spread(self.moments, rest)
+        _, spread = _spread(self.measured.moments, rest)
         if self.down == "gaussian":
             return spread
         used = np.flatnonzero(counts)
-        sizes = self.statistics.coefficients[used] ** 2 * self.statistics.second[used]
+        sizes = (
+            self.measured.statistics.coefficients[used] ** 2 * self.measured.statistics.second[used]
+        )
         return max(0.0, spread - 2 * float(np.sum(sizes / counts[used]) + inside**2))
 
 
@@ -241,7 +270,7 @@ def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
     """The sizes D to choose from."""
     if n_up is not None:
         return [n_up]
-    most = max(8, _LEARNED // n_components) if learned else _RATIOS[-1]
+    most = max(_MIN_LEARNED_RATIO, _MAX_LEARNED_UP // n_components) if learned else _RATIOS[-1]
     return [ratio * n_components for ratio in _RATIOS if ratio <= most]
 
 

@@ -1,5 +1,6 @@
 """Converters of maps and learners for skl2onnx, which writes pipelines of scikit-learn as ONNX."""
 
+from inspect import isabstract
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from skl2onnx.common.data_types import (
 )
 
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.maps import FeatureMap
 from craftmaps.models.onnx.export import tensor_of
 from craftmaps.models.onnx.graph import LEAST_OPSET, Graph
 from craftmaps.models.onnx.learners import labels_of, outputs, width_of
-from craftmaps.models.onnx.maps import MAPS
 
 _OPTIONS = {  # skl2onnx itself takes care of all but the first
     "raw_scores": [True, False],
@@ -29,11 +30,17 @@ _OPTIONS = {  # skl2onnx itself takes care of all but the first
 
 def register() -> None:
     """Register every map and learner; twice is as good as once."""
-    for kind in (*MAPS, OnePassRegressor, OnePassClassifier):
+    for kind in (*_maps(FeatureMap), OnePassRegressor, OnePassClassifier):
         options = _OPTIONS if kind is OnePassClassifier else None
         update_registered_converter(
             kind, f"Craftmaps{kind.__name__}", _set_types, _convert, options=options
         )
+
+
+def _maps(base: Any) -> list[type]:
+    """All maps that are defined so far, in this package or outside of it."""
+    known = [kind for below in base.__subclasses__() for kind in (below, *_maps(below))]
+    return [kind for kind in known if not isabstract(kind)]
 
 
 def _set_types(operator: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from onnx import TensorProto
+from scipy.linalg import hadamard
 
 OPSET = 18  # the operators of this version are used, unless a caller asks for another
 LEAST_OPSET = 17  # the first with DFT
@@ -63,6 +64,14 @@ class Graph:
     def cast(self, x: str, to: int) -> str:
         return self.add("Cast", x, to=to)
 
+    def double(self, x: str) -> str:
+        """x in float64."""
+        return self.cast(x, TensorProto.DOUBLE)
+
+    def single(self, x: str) -> str:
+        """x in float32."""
+        return self.cast(x, TensorProto.FLOAT)
+
     def gather(self, x: str, indices: np.ndarray, axis: int) -> str:
         """x[..., indices, ...] along an axis."""
         return self.add("Gather", x, self.indices(indices), axis=axis)
@@ -84,6 +93,27 @@ class Graph:
         for tensor in tensors[1:]:
             whole = self.add("Mul", whole, tensor)
         return whole
+
+    def complex_product(self, real: list[str], imaginary: list[str]) -> list[str]:
+        """Real and imaginary part of the product of complex tensors, entry by entry."""
+        re, im = real[0], imaginary[0]
+        for a, b in zip(real[1:], imaginary[1:], strict=True):
+            re, im = (
+                self.add("Sub", self.add("Mul", re, a), self.add("Mul", im, b)),
+                self.add("Add", self.add("Mul", re, b), self.add("Mul", im, a)),
+            )
+        return [re, im]
+
+    def scatter(self, out: str, values: str, column: np.ndarray) -> str:
+        """Add each column j of `values` to the column `column[j]` of `out`."""
+        where = self.repeated(column, values)
+        return self.add("ScatterElements", out, where, values, axis=1, reduction="add")
+
+    def dft(self, x: str, size: int, inverse: int) -> str:
+        """The Fourier transform over axis 1 of (rows, size, 1 or 2)."""
+        if self.opset < 20:
+            return self.add("DFT", x, axis=1, inverse=inverse)
+        return self.add("DFT", x, np.int64(size), np.int64(1), inverse=inverse)
 
     def total(self, x: str, axis: int) -> str:
         """The sum over an axis, which vanishes."""
@@ -107,13 +137,6 @@ class Graph:
         b = 1 << (size.bit_length() // 2)
         a = size // b
         t = self.reshape(x, 0, copies, a, b)
-        t = self.add("MatMul", t, self.floats(_sylvester(b)))
-        t = self.add("MatMul", self.floats(_sylvester(a)), t)
+        t = self.add("MatMul", t, self.floats(hadamard(b)))
+        t = self.add("MatMul", self.floats(hadamard(a)), t)
         return self.reshape(t, 0, copies, size)
-
-
-def _sylvester(size: int) -> np.ndarray:
-    matrix = np.ones((1, 1))
-    while len(matrix) < size:
-        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    return matrix

@@ -7,8 +7,8 @@ from onnx import TensorProto
 
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
 from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest
+from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
-from craftmaps.models.onnx.maps import features
 
 
 def outputs(g: Graph, x: str, fitted: Any, raw_scores: bool = False) -> dict[str, str]:
@@ -26,7 +26,7 @@ def outputs(g: Graph, x: str, fitted: Any, raw_scores: bool = False) -> dict[str
             return {"label": label, "probabilities": _decisions(g, scores, fitted)}
         scaled = g.add("Mul", scores, float(fitted.temperature_))
         return {"label": label, "probabilities": g.add("Softmax", scaled, axis=1)}
-    return {"features": features(g, x, fitted)}
+    return {"features": onnx_features(g, x, fitted)}
 
 
 def labels_of(classes: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def labels_of(classes: np.ndarray) -> np.ndarray:
 
 def _targets(g: Graph, x: str, fitted: Any) -> str:
     solution = fitted.solution_
-    z = features(g, x, fitted.feature_map_)
+    z = onnx_features(g, x, fitted.feature_map_)
     product = g.add("MatMul", z, solution.coef.astype(np.float32))
     return g.add("Add", product, solution.intercept.astype(np.float32))
 

@@ -1,0 +1,105 @@
+"""How the features of `HadamardProducts` are drawn: runs, their fold, and the rotations."""
+
+import math
+
+import numpy as np
+
+from craftmaps.loops.hadamard import LANES
+
+SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
+N_SIGNS = 1024  # random signs from which the features of a fold take theirs, slice by slice
+_MAX_DISTINCT_RUNS = 1 << 40  # below this many choices, runs are drawn without replacement
+
+
+def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Blocks for `count` features of degree n: runs of up to `size`, cut into slices.
+
+    A run is known by its offsets (o_1, ..., o_n) up to a common shift, so there are size^(n-1).
+    Offsets are multiples of eight, which keeps vector loads aligned, unless that is too few: two
+    runs whose offsets differ by the same in two factors vary together (in all: they are the same).
+    """
+    n_runs = -(-count // size)
+    alike = 8 * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
+    aligned = size >= 64 and n_runs <= (size // 8) ** (n - 1) and alike < 0.25
+    step = 8 if aligned else 1
+    choices = (size // step) ** (n - 1)
+    n_sets = -(-n_runs // choices)
+    if choices < _MAX_DISTINCT_RUNS:
+        picks = np.concatenate(
+            [
+                rng.choice(choices, min(choices, n_runs - s * choices), replace=False)
+                for s in range(n_sets)
+            ]
+        )
+        differences = (picks[:, None] // (size // step) ** np.arange(n - 1)) % (size // step)
+    else:  # two equal runs are then as good as impossible
+        differences = rng.integers(0, size // step, (n_runs, n - 1))
+    start = rng.integers(0, size // step, (n_runs, 1))
+    offsets = step * np.concatenate([start, start + differences], axis=1)
+    slices = np.arange(0, size, min(size, SLICE))
+    run = np.repeat(np.arange(n_runs), len(slices))
+    within = np.tile(slices, n_runs)
+    feature = run * size + within
+    kept = feature < count
+    run, within, feature = run[kept], within[kept], feature[kept]
+    ends = np.append(feature[1:], count)
+    return {
+        "set": run // min(choices, n_runs),  # choices may be beyond any integer type
+        "factors": np.full(len(run), n),
+        "length": ends - feature,
+        "column": feature,
+        "offset": (offsets[run] + within[:, None]) % size,
+    }
+
+
+def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The blocks of all degrees in one table, with offsets padded to the highest degree."""
+    most = max((piece["offset"].shape[1] for piece in pieces), default=0)
+    empty: dict[str, np.ndarray] = {
+        name: np.zeros(0, dtype=np.int64) for name in ("set", "factors", "length", "column")
+    }
+    empty |= {"scale": np.zeros(0), "offset": np.zeros((0, most), dtype=np.int64)}
+    for piece in pieces:
+        missing = most - piece["offset"].shape[1]
+        piece["offset"] = np.pad(piece["offset"], ((0, 0), (0, missing)))
+    return {name: np.concatenate([empty[name], *(p[name] for p in pieces)]) for name in empty}
+
+
+def folded(
+    drawn: dict[str, np.ndarray], fold: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Blocks brought into `fold` columns, cut where they wrap around, with signs as a factor.
+
+    The sign of a feature is that of its block times an entry of the table of signs. Blocks that
+    meet in a column have independent signs, which makes the fold unbiased.
+    """
+    place = drawn["column"] % fold
+    n_cuts = (place + drawn["length"] - 1) // fold + 1
+    block = np.repeat(np.arange(len(place)), n_cuts)
+    cut = np.arange(len(block)) - np.repeat(np.cumsum(n_cuts) - n_cuts, n_cuts)
+    first = np.maximum(0, cut * fold - place[block])
+    last = np.minimum(drawn["length"][block], (cut + 1) * fold - place[block])
+    table = LANES * rng.integers(0, N_SIGNS // LANES, (len(block), 1))
+    return {
+        "set": drawn["set"][block],
+        "factors": drawn["factors"][block],
+        "length": last - first,
+        "column": (place[block] + first) % fold,
+        "scale": drawn["scale"][block] * rng.choice([-1.0, 1.0], len(block)),
+        "offset": np.concatenate([table, drawn["offset"][block] + first[:, None]], axis=1),
+    }
+
+
+def draw_rotations(
+    n_factors: int, d: int, size: int, parts: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Indices into (x, -x, 0), one row per real rotation: sign, permutation and padding at once."""
+    gather = np.full((n_factors * parts, size), 2 * d, dtype=np.uint32)
+    for k in range(n_factors):
+        places = rng.permutation(size)[:d]
+        signs = rng.integers(0, 2 * parts, d)
+        signed = np.arange(d) + d * (signs % 2)
+        for part in range(parts):
+            chosen = signs // 2 == part
+            gather[k * parts + part, places[chosen]] = signed[chosen]
+    return gather

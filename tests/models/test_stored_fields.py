@@ -1,0 +1,164 @@
+"""A model file holds the declared fields of its objects, and no other."""
+
+import numpy as np
+import pytest
+
+import craftmaps
+from craftmaps import CraftMap, Gaussian, Nystroem, OnePassClassifier, Polynomial, TensorSketch
+from craftmaps.maps.base import FeatureMap
+from craftmaps.storage import array_file, storable
+from craftmaps.storage.fields import fields_of, matches
+
+X = np.random.default_rng(0).random((40, 6)) / 6
+LABELS = np.arange(40) % 3
+
+
+@pytest.fixture
+def altered(tmp_path):
+    """Loads a model after a function has altered the state of its file."""
+
+    def load(model, alter):
+        path = tmp_path / "model.craft"
+        model.save(path)
+        header, arrays = array_file.read(path, "model")
+        alter(header["model"]["state"], arrays)
+        array_file.write(path, "model", header, arrays)
+        return craftmaps.load(path)
+
+    return load
+
+
+@pytest.mark.parametrize("name", ["_check_stored", "_fill", "transform", "n_columns", "__class__"])
+def test_no_field_hides_a_method(altered, name):
+    def alter(state, arrays):
+        state[name] = True
+
+    with pytest.raises(ValueError, match=f"TensorSketch has no field '{name}'"):
+        altered(TensorSketch(n_components=8, random_state=0).fit(X), alter)
+
+
+def test_a_method_of_a_part_is_not_hidden_either(altered):
+    def alter(state, arrays):
+        state["_products"]["state"]["fill"] = True
+
+    with pytest.raises(ValueError, match="HadamardProducts has no field 'fill'"):
+        altered(CraftMap(Polynomial(3), 20, random_state=0).fit(X), alter)
+
+
+def test_a_learner_that_is_narrower_than_its_map_is_refused(altered):
+    def alter(state, arrays):
+        state["_stream"]["state"]["n_features"] = 5
+        for name in ("_stream._Z", "_stream.sample.Z"):
+            arrays[name] = arrays[name][:, :5]
+        coef = arrays["_stream.solution.coef"]  # stored transposed
+        arrays["_stream.solution.coef"] = coef[:, :5]
+
+    model = OnePassClassifier(TensorSketch(n_components=8, random_state=0)).fit(X, LABELS)
+    with pytest.raises(ValueError, match="a map of 5 features"):
+        altered(model, alter)
+
+
+def test_a_map_in_a_learner_is_checked_whatever_it_lacks(altered):
+    def alter(state, arrays):
+        del state["feature_map_"]["state"]["_n_features_out"]
+
+    model = OnePassClassifier(TensorSketch(n_components=8, random_state=0)).fit(X, LABELS)
+    with pytest.raises(ValueError, match="TensorSketch lacks its field '_n_features_out'"):
+        altered(model, alter)
+
+
+def test_sums_of_small_indices_do_not_wrap_around(altered):
+    def alter(state, arrays):
+        state["_products"]["state"]["column"]["dtype"] = "uint8"
+        state["_products"]["state"]["length"]["dtype"] = "uint8"
+        arrays["_products.column"] = np.full_like(arrays["_products.column"], 245, np.uint8)
+
+    feature_map = CraftMap(Polynomial(3), 20, n_up=60, h01="none", random_state=0)
+    with pytest.raises(ValueError, match="do not fit together"):
+        altered(feature_map.fit(X), alter)
+
+
+def test_a_kernel_that_depends_on_rows_is_refused(altered):
+    def alter(state, arrays):
+        state["kernel_"]["state"]["gamma"] = "scale"
+
+    with pytest.raises(ValueError, match="gamma that depends on rows"):
+        altered(Nystroem(Gaussian(0.5), 5, random_state=0).fit(X), alter)
+
+
+@storable
+class Tripled(FeatureMap):
+    """A map from outside of the package."""
+
+    factor_: float
+    note_: str | None = None
+
+    def __init__(self, n_components=6, random_state=None):
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _draw(self, X, *rest):
+        self.factor_ = 3.0
+        return {"factor_": 3.0}
+
+    def _fill(self, X, out):
+        out[:] = X * self.factor_
+
+
+def test_a_class_from_outside_is_stored_by_what_it_declares(tmp_path):
+    Tripled().fit(X).save(tmp_path / "model.craft")
+    assert np.array_equal(craftmaps.load(tmp_path / "model.craft").transform(X), 3 * X)
+
+
+def test_an_attribute_that_is_not_declared_is_noticed(tmp_path):
+    feature_map = Tripled().fit(X)
+    feature_map.forgotten_ = 1
+    with pytest.warns(UserWarning, match="forgotten_ is not stored, because Tripled does not"):
+        feature_map.save(tmp_path / "model.craft")
+    assert not hasattr(craftmaps.load(tmp_path / "model.craft"), "forgotten_")
+
+
+def test_a_value_of_another_type_than_declared_is_not_written(tmp_path):
+    feature_map = Tripled().fit(X)
+    feature_map.note_ = 5
+    with pytest.raises(TypeError, match="note_ is a int, and Tripled declares it as"):
+        feature_map.save(tmp_path / "model.craft")
+
+
+def test_what_scikit_learn_sets_is_stored(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    Tripled().set_output(transform="pandas").fit(frame).save(tmp_path / "model.craft")
+    loaded = craftmaps.load(tmp_path / "model.craft")
+    assert isinstance(loaded.transform(frame), pandas.DataFrame)
+    assert loaded.feature_names_in_.tolist() == list("abcdef")
+
+
+def test_fields_of_a_class():
+    fields = fields_of(Tripled)
+    assert {"n_components", "random_state", "factor_", "note_", "n_features_in_"} <= fields.keys()
+    assert not {"transform", "fit", "save", "kernel"} & fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "holds"),
+    [
+        (1, int, True),
+        (True, int, False),
+        (np.int64(1), int, True),
+        (1, float, True),
+        ("1", float, False),
+        (None, float | None, True),
+        ([1, 2], list[int], True),
+        ([1, "2"], list[int], False),
+        ((1.0, 2.0), tuple[float, ...], True),
+        ((1, 2), tuple[int, int], True),
+        ((1, 2, 3), tuple[int, int], False),
+        ({1: np.zeros(2)}, dict[int, np.ndarray], True),
+        ({"1": np.zeros(2)}, dict[int, np.ndarray], False),
+        (np.zeros(2), np.ndarray, True),
+        ([0.0], np.ndarray, False),
+    ],
+)
+def test_values_match_annotations(value, kind, holds):
+    assert matches(value, kind) is holds
