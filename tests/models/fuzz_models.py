@@ -456,10 +456,12 @@ class _Worker:
                 elif word == "outcome":
                     yield case, rest
                     self.first = case + 1
+            self.process.stdout.close()
             code = self.process.wait()
+            self.errors.seek(0)
+            last_words = self.errors.read().decode(errors="replace")[-300:]
+            self.errors.close()
             if self.first < self.last:
-                self.errors.seek(0)
-                last_words = self.errors.read().decode(errors="replace")[-300:]
                 yield case, f"the process ended with {code}: {last_words!r}"
                 self.first = case + 1
                 if self.first < self.last:
