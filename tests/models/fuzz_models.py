@@ -90,7 +90,7 @@ def models():
     maps = {
         "maclaurin": RandomMaclaurin(poly, 24, random_state=0),
         "maclaurin-complex": RandomMaclaurin(poly, 25, complex_to_real=True, random_state=0),
-        "maclaurin-h01": RandomMaclaurin(poly, 24, h01=True, random_state=0),
+        "maclaurin-h01": RandomMaclaurin(poly, 24, h01="append", random_state=0),
         "maclaurin-gaussian": RandomMaclaurin(poly, 24, projection="gaussian", random_state=0),
         "series": RandomMaclaurin(DotProduct([1.0, 0.5, 0.25], radius=9.0), 24, random_state=0),
         "tensor-sketch": TensorSketch(poly, 16, random_state=0),
