@@ -19,9 +19,11 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -417,13 +419,14 @@ def fuzz(n_cases, seed=0, n_processes=2, cache_folder=None):
         environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache_folder)}
     edges = np.linspace(0, n_cases, n_processes + 1).astype(int)
     started = [_Worker(seed, int(a), int(b), environment) for a, b in pairwise(edges)]
-    counts, findings = {}, []
-    for worker in started:
-        for case, outcome in worker.outcomes():
-            kind = outcome if outcome in ("refused", "refused when used", "used") else "finding"
-            counts[kind] = counts.get(kind, 0) + 1
-            if kind == "finding":
-                findings.append((case, outcome))
+    counts, findings = Counter(), []
+    with ThreadPoolExecutor(n_processes) as threads:  # a process waits until its lines are read
+        outcomes = chain(*threads.map(lambda worker: list(worker.outcomes()), started))
+    for case, outcome in outcomes:
+        expected = outcome in ("refused", "refused when used", "used")
+        counts[outcome if expected else "finding"] += 1
+        if not expected:
+            findings.append((case, outcome))
     return counts, findings
 
 
@@ -486,7 +489,7 @@ def main():
         counts, findings = fuzz(given.cases, given.seed, given.processes, given.cache)
         for case, outcome in findings:
             print(f"case {case}: {outcome}")
-        print(counts)
+        print(dict(counts))
 
 
 if __name__ == "__main__":
