@@ -206,14 +206,18 @@ def test_frozen_outputs():
         ({"kernel": Composed("poly", "nonsense")}, "kernel must be a kernel such as"),
         ({"kernel": Composed("poly", "chi2")}, "no inner map is known for"),
         ({"kernel": Composed(VovkInfinite(), "rbf")}, "VovkInfinite needs"),
-        ({"inner_map": 3}, "inner_map must be a transformer"),
-        ({"inner_map": Nystroem}, "inner_map must be a transformer"),
         ({"allocation": "all"}, "allocation must be one of"),
     ],
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         CompositionalMap(**{"n_components": 8} | parameters).fit(ROWS)
+
+
+@pytest.mark.parametrize("inner_map", [3, Nystroem])
+def test_inner_maps_of_another_type_are_refused(inner_map):
+    with pytest.raises(TypeError, match="inner_map must be a transformer"):
+        CompositionalMap(inner_map=inner_map).fit(ROWS)
 
 
 def test_inner_maps_without_a_random_state_are_refused():

@@ -226,7 +226,7 @@ def test_loops_run_on_threads_after_a_fork():
     """A child has none of its parent's threads, and must not wait for them."""
     program = """
 import os, threading
-from craftmaps.loops import rows
+from craftmaps import threads as rows
 rows.config.NUMBA_NUM_THREADS = 2
 both = threading.Barrier(2)
 def run():

@@ -368,7 +368,6 @@ def test_own_maps_are_cloned_sized_and_seeded():
         ({"down": "up"}, "down must be one of"),
         ({"h01": True}, "h01 must be one of"),
         ({"up": "fourier"}, "up must be one of"),
-        ({"up": 3}, "up must be 'maclaurin', 'tensor-sketch' or a map"),
         ({"up": "tensor-sketch", "h01": "append"}, "h01='append' is for up='maclaurin'"),
         ({"up": "tensor-sketch", "kernel": "exp"}, "TensorSketch approximates Polynomial"),
         ({"n_components": 3, "n_up": 3, "kernel": Polynomial(20)}, "a feature of each degree"),
@@ -377,6 +376,11 @@ def test_own_maps_are_cloned_sized_and_seeded():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         CraftMap(**parameters).fit(rows())
+
+
+def test_an_up_projection_of_another_type_is_refused():
+    with pytest.raises(TypeError, match="up must be 'maclaurin', 'tensor-sketch' or a map"):
+        CraftMap(up=3).fit(rows())
 
 
 def test_frozen_outputs():

@@ -161,6 +161,7 @@ def test_many_landmarks_take_little_memory(monkeypatch, kernel):
     """K_LL in float64 and its whitening in float32, and no third matrix of their size."""
     monkeypatch.setattr(whitening, "_MAX_EIGEN_LANDMARKS", 5)
     monkeypatch.setattr(whitening, "_BLOCK_COLUMNS", 64)
+    monkeypatch.setattr(nystroem, "_BLOCK_ROWS", 64)
     monkeypatch.setattr(nystroem, "_STRIP_BYTES", 1 << 18)
     X = np.random.default_rng(0).normal(size=(800, 20)).astype(np.float32)
     feature_map = Nystroem(kernel, landmarks=X).fit(X)

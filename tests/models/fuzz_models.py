@@ -19,9 +19,11 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +92,7 @@ def models():
     maps = {
         "maclaurin": RandomMaclaurin(poly, 24, random_state=0),
         "maclaurin-complex": RandomMaclaurin(poly, 25, complex_to_real=True, random_state=0),
-        "maclaurin-h01": RandomMaclaurin(poly, 24, h01=True, random_state=0),
+        "maclaurin-h01": RandomMaclaurin(poly, 24, h01="append", random_state=0),
         "maclaurin-gaussian": RandomMaclaurin(poly, 24, projection="gaussian", random_state=0),
         "series": RandomMaclaurin(DotProduct([1.0, 0.5, 0.25], radius=9.0), 24, random_state=0),
         "tensor-sketch": TensorSketch(poly, 16, random_state=0),
@@ -417,13 +419,14 @@ def fuzz(n_cases, seed=0, n_processes=2, cache_folder=None):
         environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache_folder)}
     edges = np.linspace(0, n_cases, n_processes + 1).astype(int)
     started = [_Worker(seed, int(a), int(b), environment) for a, b in pairwise(edges)]
-    counts, findings = {}, []
-    for worker in started:
-        for case, outcome in worker.outcomes():
-            kind = outcome if outcome in ("refused", "refused when used", "used") else "finding"
-            counts[kind] = counts.get(kind, 0) + 1
-            if kind == "finding":
-                findings.append((case, outcome))
+    counts, findings = Counter(), []
+    with ThreadPoolExecutor(n_processes) as threads:  # a process waits until its lines are read
+        outcomes = chain(*threads.map(lambda worker: list(worker.outcomes()), started))
+    for case, outcome in outcomes:
+        expected = outcome in ("refused", "refused when used", "used")
+        counts[outcome if expected else "finding"] += 1
+        if not expected:
+            findings.append((case, outcome))
     return counts, findings
 
 
@@ -456,10 +459,12 @@ class _Worker:
                 elif word == "outcome":
                     yield case, rest
                     self.first = case + 1
+            self.process.stdout.close()
             code = self.process.wait()
+            self.errors.seek(0)
+            last_words = self.errors.read().decode(errors="replace")[-300:]
+            self.errors.close()
             if self.first < self.last:
-                self.errors.seek(0)
-                last_words = self.errors.read().decode(errors="replace")[-300:]
                 yield case, f"the process ended with {code}: {last_words!r}"
                 self.first = case + 1
                 if self.first < self.last:
@@ -484,7 +489,7 @@ def main():
         counts, findings = fuzz(given.cases, given.seed, given.processes, given.cache)
         for case, outcome in findings:
             print(f"case {case}: {outcome}")
-        print(counts)
+        print(dict(counts))
 
 
 if __name__ == "__main__":

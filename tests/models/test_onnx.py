@@ -35,7 +35,7 @@ from craftmaps import (
     VovkReal,
     export_onnx,
 )
-from craftmaps.maps import nystroem
+from craftmaps.maps.parts import whitening
 from craftmaps.models.onnx import register_converters
 
 onnx = pytest.importorskip("onnx")
@@ -184,7 +184,7 @@ def test_rows_too_short_for_runs_of_memory(n_columns, n_components, run):
 
 
 def test_many_landmarks_of_which_some_repeat(run, monkeypatch):
-    monkeypatch.setattr(nystroem, "_MANY", 5)
+    monkeypatch.setattr(whitening, "_MAX_EIGEN_LANDMARKS", 5)
     feature_map = Nystroem(Gaussian(), landmarks=X[[*range(8), 0, 3]]).fit(X)
     assert feature_map.rank_ == 8
     assert_close(run(feature_map, X)[0], feature_map.transform(X.astype(np.float64)))

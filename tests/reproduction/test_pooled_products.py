@@ -32,7 +32,7 @@ def test_features_are_products_of_pooled_entries_of_explicit_transforms():
 
 
 def test_sparse_and_single_precision_rows_have_the_same_features():
-    drawn = PooledMaclaurin(Polynomial(3), 150, degrees="geometric", random_state=0).fit(X)
+    drawn = PooledMaclaurin(Polynomial(3), 150, allocation="geometric", random_state=0).fit(X)
     Z = drawn.transform(X)
     np.testing.assert_allclose(drawn.transform(sparse.csr_array(X)), Z, atol=1e-12)
     narrow = drawn.transform(X.astype(np.float32))
@@ -41,7 +41,7 @@ def test_sparse_and_single_precision_rows_have_the_same_features():
 
 
 def test_a_craft_map_takes_it_for_its_up_projection():
-    up = PooledMaclaurin(Polynomial(3), degrees="geometric")
+    up = PooledMaclaurin(Polynomial(3), allocation="geometric")
     fitted = CraftMap(Polynomial(3), 64, n_up=512, up=up, down="srht", random_state=0).fit(X)
     assert isinstance(fitted.up_._products, PooledProducts)
     assert fitted.transform(X).shape == (6, 64)

@@ -255,6 +255,7 @@ class FeatureStream:
         counts = (width - 1, n, len(self._Z) - n, self.n_rows, self.first_row, len(self.folds) - 1)
         expect(min(counts) >= 0, "a number of features, and rows that fit the buffer")
         expect(self.first_row + self.n_rows < 1 << 53, "a number of rows")
+        expect(len(self._Z) > 0 or self._closed, "a buffer for more rows")
         expect_array("Z", self._Z, "f", (None, width))
         expect_array("weights", self._weights, "f", (len(self._Z),))
         expect_array("index", self._index, "i", (len(self._Z),))

@@ -10,10 +10,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from craftmaps.kernels import Kernel
 from craftmaps.storage import model_file
 from craftmaps.validation import generator, is_integer
 
 _FLOATS = (np.float64, np.float32)
+MAX_STORED_COLUMNS = 1 << 24  # a small file must not ask for all memory
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -130,9 +132,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Called by `load`: compiled loops trust what was drawn, and a file may contain anything.
         """
-        sizes = (self.n_features_in_, self._n_features_out)
-        if not all(is_integer(size) and size > 0 for size in sizes):
-            raise ValueError(f"the numbers of columns of {type(self).__name__} are {sizes}")
+        if not 1 <= self._n_features_out <= MAX_STORED_COLUMNS:
+            raise ValueError(f"{type(self).__name__} makes {self._n_features_out} columns")
+        kernel = vars(self).get("kernel_")
+        if isinstance(kernel, Kernel):
+            kernel.check_resolved()
 
     def _smaller(self, n_components: int) -> Self:
         """An unfitted map with fewer components that does otherwise what this one would do."""

@@ -36,8 +36,17 @@ def check_facts(part: object, **facts: bool) -> None:
 
 def is_within(array: np.ndarray, least: int, most: int) -> bool:
     """Whether all entries are whole numbers from `least` to `most`."""
-    whole = array.dtype.kind in "iu"
-    return whole and (not array.size or bool(array.min() >= least and array.max() <= most))
+    if not is_whole(array):
+        return False
+    return not array.size or bool(array.min() >= least and array.max() <= most)
+
+
+def is_whole(array: np.ndarray) -> bool:
+    """Whether an array is of a type that compiled loops take as indices.
+
+    Together with an int64, a uint64 would become a floating-point number.
+    """
+    return array.dtype.kind in "iu" and array.dtype != np.uint64
 
 
 def is_sorted(array: np.ndarray, most: int) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from craftmaps.loops import hadamard
-from craftmaps.maps.parts.base import check_facts, is_sorted, is_within
+from craftmaps.maps.parts.base import check_facts, is_sorted, is_whole, is_within
 from craftmaps.maps.parts.columns import NO_COLUMN, onnx_columns
 from craftmaps.maps.parts.hadamard_runs import N_SIGNS, SLICE, draw_rotations, folded, joined, runs
 from craftmaps.storage.packing import storable
@@ -176,7 +176,7 @@ class HadamardProducts:
     def check(self, n_in: int, n_out: int) -> None:
         """Raise ValueError unless every index stays within its array."""
         names = ("gather", "rotations", "blocks", "degree", "length", "column", "offset")
-        whole = {name: getattr(self, name).dtype.kind in "iu" for name in names}
+        whole = {name: is_whole(getattr(self, name)) for name in names}
         check_facts(self, **whole)
         # files store small types, in which sums would wrap around
         arrays = (getattr(self, name).astype(np.int64) for name in names)
