@@ -1,6 +1,7 @@
-"""Every feature map of the library, once per way in which it can be set up.
+"""Every kernel of the library, and every feature map once per way in which it can be set up.
 
-A new map, or a new option of one, joins all common tests by a line in CASES.
+A new map, or a new option of one, joins all common tests by a line in CASES; a new kernel joins
+those of kernels by a line in KERNELS.
 """
 
 from dataclasses import dataclass
@@ -10,19 +11,25 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from craftmaps import (
+    Cauchy,
     Composed,
     CompositionalMap,
     CraftMap,
+    DotProduct,
     Exponential,
     FourierFeatures,
     Gaussian,
     ImageMap,
+    Laplacian,
+    Matern,
     MetricMap,
     Nystroem,
     Polynomial,
     RandomMaclaurin,
     ScaledMap,
     TensorSketch,
+    VovkInfinite,
+    VovkReal,
 )
 
 
@@ -90,6 +97,19 @@ CASES = [
     Case("image", ImageMap(INNER, cells=1, shape=(1, -1))),
 ]
 LEARNING = [MetricMap(INNER)]  # needs targets, which scikit-learn's checks have
+KERNELS = [
+    Polynomial(degree=3, gamma=0.5),
+    Exponential(gamma=0.5),
+    VovkReal(p=4, gamma=0.5),
+    VovkInfinite(gamma=0.5),
+    DotProduct([1.0, 0.0, 0.5], gamma=0.5),
+    Gaussian(gamma=0.5),
+    Laplacian(gamma=0.5),
+    Cauchy(gamma=0.5),
+    Matern(nu=2.5, gamma=0.5),
+    Composed(Polynomial(degree=2), Gaussian(gamma=0.5)),
+]
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 

@@ -53,6 +53,9 @@ from craftmaps import (
 from craftmaps.storage import array_file
 from craftmaps.storage.fields import _storable
 
+sys.path.append(str(Path(__file__).parents[1]))  # where a worker finds the common cases
+import cases
+
 SECONDS_PER_CASE = 20
 BYTES_PER_WORKER = 6 << 30
 NUMBERS = [-1, 0, 1, 2, 3, 5, 8, 12, 13, 16, 100, 255, 65_536, 2**31, 2**63 - 1]
@@ -118,6 +121,7 @@ def models():
         "metric": MetricMap(TensorSketch(poly, 8, random_state=0), power=0.25),
         "image": ImageMap(TensorSketch(poly, 8, random_state=0), cells=2, shape=(2, 3)),
     }
+    maps |= {f"case-{case.name}": case.estimator for case in cases.CASES}
     for name, feature_map in maps.items():
         yield name, feature_map.fit(ROWS, LABELS), {}
     yield (
