@@ -18,7 +18,8 @@ from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_
 from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate, largest_of_best
 from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.solution import LeftOut, Solution
-from craftmaps.learn.stream import FeatureStream, Problem, fill_features
+from craftmaps.learn.solvers.span import Problem
+from craftmaps.learn.stream import FeatureStream, fill_features
 from craftmaps.validation import is_integer, warn
 from craftmaps.validation import is_number as is_finite_number
 

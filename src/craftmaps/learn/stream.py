@@ -3,7 +3,6 @@
 import pickle
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from threading import RLock
 from typing import Any, ClassVar, Self
 
@@ -16,7 +15,7 @@ from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers import choose
 from craftmaps.learn.solvers.precision import loses_directions
 from craftmaps.learn.solvers.solution import Solution
-from craftmaps.learn.solvers.span import RowSpace
+from craftmaps.learn.solvers.span import Problem, RowSpace
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
@@ -204,7 +203,7 @@ class FeatureStream:
         kept = self._filled and self._filled < self.n_features and not self._has_sums
         return self._filled if kept else None
 
-    def problem(self, fit_intercept: bool, spanned: bool) -> "Problem":
+    def problem(self, fit_intercept: bool, spanned: bool) -> Problem:
         """The sums to solve, in the span of the rows if they are kept and `spanned` asks for it."""
         if spanned:
             return self._row_space(fit_intercept)
@@ -319,7 +318,7 @@ class FeatureStream:
         weights = self._weights[: self._filled]
         return self.encode(self._y[: self._filled]), None if (weights == 1).all() else weights
 
-    def _row_space(self, fit_intercept: bool) -> "Problem":
+    def _row_space(self, fit_intercept: bool) -> Problem:
         """Sums in the span of fewer rows than features, where ridge has its solution."""
         Z = self._Z[: self._filled]
         centre = Z.mean(axis=0, dtype=np.float64) if fit_intercept else np.zeros(self.n_features)
@@ -328,34 +327,6 @@ class FeatureStream:
         index = self._index[: self._filled]
         _add_to_folds(folds, space.coordinates, *self._pending(), index)
         return Problem(folds, space)
-
-
-@dataclass
-class Problem:
-    """Sums per fold, perhaps in the coordinates of a space of rows."""
-
-    folds: list[NormalEquations]
-    space: RowSpace | None = None
-
-    def total(self) -> NormalEquations:
-        """The sums of all folds."""
-        if len(self.folds) == 1:
-            return self.folds[0]
-        whole = NormalEquations()
-        for fold in self.folds:
-            whole.merge(fold)
-        return whole
-
-    def rows(self, Z: np.ndarray) -> np.ndarray:
-        """Features in the coordinates of the problem."""
-        return Z if self.space is None else self.space.project(Z)
-
-    def restore(self, solution: Solution) -> Solution:
-        """A solution of the problem as one for features."""
-        if self.space is not None:
-            solution.coef = self.space.lift(solution.coef)
-            solution.intercept = solution.intercept - self.space.centre @ solution.coef
-        return solution
 
 
 def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:

@@ -1,4 +1,9 @@
-"""Every alpha: one reduction of H, after which each alpha costs little."""
+"""Every alpha: one reduction of H, after which each alpha costs little.
+
+`scipy.linalg.eigh` would serve as well and would replace `tridiagonal` and `band`. Measured for a
+whole fit of four rows per feature on one thread, it takes 1.5 times as long with 1,024 features,
+0.9 times with 2,048, and 1.6 times with 4,096, so the two reductions stay.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,9 +1,13 @@
 """The span of a few rows of many features, and coordinates in it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
+
+from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.learn.solvers.solution import Solution
 
 _COLUMNS = 2048  # of rows at a time that are held in float64
 
@@ -63,3 +67,31 @@ class RowSpace:
         for start in range(0, Z.shape[1], _COLUMNS):
             columns = slice(start, start + _COLUMNS)
             yield columns, Z[:, columns].astype(np.float64) - self.centre[columns]
+
+
+@dataclass
+class Problem:
+    """Sums per fold, perhaps in the coordinates of a space of rows."""
+
+    folds: list[NormalEquations]
+    space: RowSpace | None = None
+
+    def total(self) -> NormalEquations:
+        """The sums of all folds."""
+        if len(self.folds) == 1:
+            return self.folds[0]
+        whole = NormalEquations()
+        for fold in self.folds:
+            whole.merge(fold)
+        return whole
+
+    def rows(self, Z: np.ndarray) -> np.ndarray:
+        """Features in the coordinates of the problem."""
+        return Z if self.space is None else self.space.project(Z)
+
+    def restore(self, solution: Solution) -> Solution:
+        """A solution of the problem as one for features."""
+        if self.space is not None:
+            solution.coef = self.space.lift(solution.coef)
+            solution.intercept = solution.intercept - self.space.centre @ solution.coef
+        return solution
