@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 from benchmarks.bench_maps import PEAK
 from benchmarks.harness import DATA, alternating, peak_bytes, seconds, table
 from craftmaps import CraftMap, Polynomial, RandomMaclaurin, TensorSketch
-from craftmaps.loops.hadamard import hadamard_rows, product_rows
+from craftmaps.loops.hadamard import Blocks, hadamard_rows, product_rows
 
 KERNEL = Polynomial(7)
 E = 4096
@@ -95,8 +95,8 @@ def rotation_share() -> float:
     overlap = min(drawn.gather.shape[1], 256)
 
     def run(blocks):
-        head = (X, drawn.gather, drawn.rotations, blocks, drawn.degree, drawn.length)
-        product_rows(*head, drawn.column, scale, drawn.offset, overlap, signs, out)
+        head = (drawn.gather, drawn.rotations, blocks, drawn.degree, drawn.length, drawn.column)
+        product_rows(X, Blocks(*head, scale, drawn.offset, overlap), signs, out)
 
     works = {"all": lambda: run(drawn.blocks), "none": lambda: run(0 * drawn.blocks)}
     times = alternating(works)

@@ -230,3 +230,10 @@ def test_inner_maps_without_a_random_state_are_refused():
 @parametrize_with_checks([CompositionalMap(n_components=10)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_the_old_name_of_allocation_works_with_a_warning():
+    with pytest.warns(FutureWarning, match="degrees is now called allocation"):
+        Z = CompositionalMap(n_components=16, degrees="proportional", random_state=0).fit(ROWS)
+    expected = CompositionalMap(n_components=16, allocation="proportional", random_state=0)
+    np.testing.assert_array_equal(Z.transform(ROWS), expected.fit(ROWS).transform(ROWS))

@@ -288,3 +288,21 @@ def test_frozen_outputs(name):
     feature_map = RandomMaclaurin(Polynomial(degree=2), 8, random_state=0, **options)
     Z = feature_map.fit_transform([[1.0, -2.0, 0.5], [0.0, 1.0, 3.0]])
     np.testing.assert_allclose(Z[0], expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"degrees": "geometric"}, {"allocation": "geometric"}),
+        ({"h01": True}, {"h01": "append"}),
+        ({"h01": False}, {"h01": "none"}),
+    ],
+)
+def test_names_of_the_first_release_work_with_a_warning(old, new):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.warns(FutureWarning, match="is now called .* removed in 0.3") as record:
+        Z = RandomMaclaurin("poly", 64, random_state=0, **old).fit(X).transform(X)
+    assert record[0].filename == __file__
+    np.testing.assert_array_equal(
+        Z, RandomMaclaurin("poly", 64, random_state=0, **new).fit(X).transform(X)
+    )

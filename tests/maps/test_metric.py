@@ -221,3 +221,10 @@ def test_complaints():
         MetricMap(INNER).fit(X, np.where(y == 3, np.nan, y))
     with pytest.raises(ValueError, match="at most 4,096 columns, got 5,000; reduce them first"):
         MetricMap(INNER).fit(sparse.random_array((40, 5000), density=0.01, format="csr"), y[:40])
+
+
+def test_the_old_name_of_the_root_works_with_a_warning():
+    X, y = along(np.array([1.0, 0, 0]), n=100)
+    fitted = MetricMap(INNER, power=0.25).fit(X, y)
+    with pytest.warns(FutureWarning, match="root_ is now called metric_root_"):
+        assert fitted.root_ is fitted.metric_root_

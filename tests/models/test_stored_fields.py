@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import craftmaps
 from craftmaps import CraftMap, Gaussian, Nystroem, OnePassClassifier, Polynomial, TensorSketch
@@ -76,6 +77,17 @@ def test_sums_of_small_indices_do_not_wrap_around(altered):
     feature_map = CraftMap(Polynomial(3), 20, n_up=60, h01="none", random_state=0)
     with pytest.raises(ValueError, match="do not fit together"):
         altered(feature_map.fit(X), alter)
+
+
+def test_rows_of_a_sparse_matrix_that_overlap_are_refused(altered):
+    def alter(state, arrays):
+        arrays["landmarks_.indptr"] = np.array([0, 3, 5, 2, 1, 0], np.int32)
+        for name in ("data", "indices"):
+            arrays[f"landmarks_.{name}"] = arrays[f"landmarks_.{name}"][:0]
+
+    feature_map = Nystroem(Gaussian(0.5), 5, random_state=0).fit(sparse.csr_array(X))
+    with pytest.raises(ValueError, match="rows of a sparse matrix overlap"):
+        altered(feature_map, alter)
 
 
 def test_a_kernel_that_depends_on_rows_is_refused(altered):

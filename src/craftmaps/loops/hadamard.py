@@ -1,7 +1,7 @@
 """Fast Hadamard transforms and products of rotated rows.
 
 Everything here works on one row at a time, whose rotated copies stay in the first-level cache.
-The butterflies are written on vectors of eight numbers: the compiler's own vectoriser does not
+The butterflies are written on vectors of eight numbers: the compiler's own vectorizer does not
 find them for the short strides, and guards longer ones with overlap checks that cost more than
 the arithmetic. LLVM lowers a vector of eight to whatever the machine has.
 
@@ -9,7 +9,7 @@ All functions that call each other live in this file, because a cached caller do
 change in another one.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -23,6 +23,23 @@ TILE = 8 * LANES  # rows that are worked on side by side where columns are few
 _SMALLEST = LANES * LANES  # the shortest transform that the vector code can do
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
+
+
+class Blocks(NamedTuple):
+    """The arrays of `HadamardProducts`, with `scale` in the precision of the rows.
+
+    `overlap` is the number of entries that are repeated behind each rotated row.
+    """
+
+    gather: np.ndarray
+    rotations: np.ndarray
+    blocks: np.ndarray
+    degree: np.ndarray
+    length: np.ndarray
+    column: np.ndarray
+    scale: np.ndarray
+    offset: np.ndarray
+    overlap: int
 
 
 class _Vectors:
@@ -306,20 +323,7 @@ def _make_long(
 
 
 @compiled
-def product_rows(
-    X: np.ndarray,
-    gather: np.ndarray,
-    rotations: np.ndarray,
-    blocks: np.ndarray,
-    degree: np.ndarray,
-    length: np.ndarray,
-    column: np.ndarray,
-    scale: np.ndarray,
-    offset: np.ndarray,
-    overlap: int,
-    signs: Any,
-    Z: np.ndarray,
-) -> None:
+def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> None:
     """Z[i, column[b]+l] = sum over blocks b of scale[b] * prod_{k < degree[b]} u[offset[b,k]+l].
 
     u holds the fixed `signs`, which a fold multiplies with as one more factor, and then a row's
@@ -332,6 +336,7 @@ def product_rows(
     The blocks are many and short, so nothing is sliced or called with arrays here that the compiler
     would not inline: each costs some ten nanoseconds.
     """
+    gather, rotations, blocks, degree, length, column, scale, offset, overlap = drawn
     size, indices = gather.shape[1], gather.reshape(gather.size)
     width = size + overlap
     most = 0
@@ -428,26 +433,14 @@ def _rotate_tile(
 
 
 @compiled
-def product_tiles(
-    X: np.ndarray,
-    gather: np.ndarray,
-    rotations: np.ndarray,
-    blocks: np.ndarray,
-    degree: np.ndarray,
-    length: np.ndarray,
-    column: np.ndarray,
-    scale: np.ndarray,
-    offset: np.ndarray,
-    overlap: int,
-    signs: Any,
-    Z: np.ndarray,
-) -> None:
+def product_tiles(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> None:
     """As `product_rows` for few columns: vectors hold an entry of several rows.
 
     Runs of features are then shorter than vectors of one row's entries, and most of the time would
     be spent on beginning them. A tile of few rows is worked on as far as it is used, in the same
     way, so that a row's features do not depend on the rows beside it.
     """
+    gather, rotations, blocks, degree, length, column, scale, offset, _ = drawn
     size = gather.shape[1]
     first, sign_factors = (0, 0) if signs is None else (signs.shape[0], 1)
     most = 0
@@ -520,19 +513,7 @@ def _make_tile(
 
 
 @compiled
-def complex_product_rows(
-    X: np.ndarray,
-    gather: np.ndarray,
-    rotations: np.ndarray,
-    blocks: np.ndarray,
-    degree: np.ndarray,
-    length: np.ndarray,
-    column: np.ndarray,
-    scale: np.ndarray,
-    offset: np.ndarray,
-    overlap: int,
-    Z: np.ndarray,
-) -> None:
+def complex_product_rows(X: np.ndarray, drawn: Blocks, Z: np.ndarray) -> None:
     """As `product_rows` without a fold, for complex u_k.
 
     The real parts of a block go to `length` columns, the imaginary ones to the next.
@@ -540,6 +521,7 @@ def complex_product_rows(
     Rows 2k and 2k+1 of `gather` are the real and the imaginary part of factor k: every entry of x
     carries a sign from {1, i, -1, -i}, so it stands in one of them and is 0 in the other.
     """
+    gather, rotations, blocks, degree, length, column, scale, offset, overlap = drawn
     size, indices = gather.shape[1], gather.reshape(gather.size)
     width = size + overlap
     most = 0

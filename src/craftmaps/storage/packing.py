@@ -160,6 +160,8 @@ class Unpacker:
             data, indices, indptr, shape = (self.unpack(part) for part in tree["csr"])
             rows = sparse.csr_matrix((data, indices, indptr), shape=shape)
             rows.check_format(full_check=True)
+            if (np.diff(rows.indptr) < 0).any():  # which SciPy does not check if the last is 0
+                raise ValueError("the rows of a sparse matrix overlap")
             return rows
         if "method" in tree:  # version 0.1.0 stored the method of a code, where now is the code
             if tree["method"] != "encode":

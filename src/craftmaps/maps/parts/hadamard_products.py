@@ -132,7 +132,7 @@ class HadamardProducts:
     def fill(self, X: Any, out: np.ndarray) -> None:
         """Write the features of the rows of X into `out`, zero in the columns of no feature."""
         dtype = out.dtype
-        drawn = (
+        drawn = hadamard.Blocks(
             self.gather,
             self.rotations,
             self.blocks,
@@ -152,9 +152,9 @@ class HadamardProducts:
             if unused is not None:  # here, so that threads share the first touch of new memory
                 target[:, unused] = 0
             if self.complex_to_real:
-                hadamard.complex_product_rows(rows, *drawn, target)
+                hadamard.complex_product_rows(rows, drawn, target)
             else:
-                product(rows, *drawn, signs, target)
+                product(rows, drawn, signs, target)
 
         # a block of the output is no larger than a large page of memory, which is cleared at once
         row_bytes = dtype.itemsize * max(X.shape[1], out.shape[1] // 2)
