@@ -51,6 +51,7 @@ from craftmaps import (
     ScaledMap,
     TensorSketch,
 )
+from craftmaps.loops.sketch import sketch_dense
 from craftmaps.storage import array_file
 from craftmaps.storage.fields import _storable
 
@@ -385,11 +386,22 @@ def run_case(seed, case, path):
     return "used"
 
 
+def check_that_bounds_are_checked():
+    """Raise unless a compiled loop notices a bucket outside of its output."""
+    try:
+        sketch_dense(np.ones((1, 2)), np.array([0, 9], np.int32), np.ones(2), np.zeros((1, 4)))
+    except IndexError:
+        return
+    raise RuntimeError("compiled loops do not check their bounds")
+
+
 def work(seed, first, last):
     """Run cases in this process; a line is printed before and after each."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (BYTES_PER_WORKER, BYTES_PER_WORKER))
+    if os.environ.get("NUMBA_BOUNDSCHECK") == "1":
+        check_that_bounds_are_checked()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.craft")
         for _, header, arrays in specimens():  # most loops are compiled here, if they are not yet
@@ -419,7 +431,7 @@ def fuzz(n_cases, seed=0, n_processes=2, cache_folder=None):
     checks are part of the code, and cached in that folder.
     """
     environment = os.environ | {
-        "MALLOC_CHECK_": "3",
+        "MALLOC_CHECK_": "3",  # newer versions of glibc check a part of this anyway
         "MALLOC_PERTURB_": "165",
         "OPENBLAS_NUM_THREADS": "1",
         "PYTHONFAULTHANDLER": "1",
