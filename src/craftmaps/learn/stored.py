@@ -34,9 +34,12 @@ def check_classifier(model: Any) -> None:
 
 def _check_learner(model: Any, n_targets: int) -> None:
     stream, solution = model._stream, model._stream.solution
-    # a checkpoint without its frozen map has the features of one row, to tell the map by
-    brought_by_caller = model._probe_features is not None
-    for feature_map in () if brought_by_caller else (model.feature_map_, stream.feature_map):
+    maps = [model.feature_map_, stream.feature_map]
+    if model._probe_features is not None:  # a checkpoint, whose caller brings the map
+        expect(maps == [None, None], "a checkpoint without its map")
+        expect_array("features", model._probe_features, "f", (1, stream.n_features))
+        maps = []
+    for feature_map in maps:
         width = _width(feature_map, model.n_features_in_)
         expect(width == stream.n_features, f"a map of {stream.n_features} features")
     for fold in stream.folds:

@@ -331,7 +331,7 @@ class FeatureStream:
 
 def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:
     """Write the features of validated rows X into `out`, by whatever kind of transformer."""
-    if isinstance(feature_map, FeatureMap) and feature_map.n_features_in_ == X.shape[1]:
+    if isinstance(feature_map, FeatureMap) and _fits(feature_map, X, out):
         feature_map._fill(X, out)  # transform_into would look for NaN in every row once more
         return
     if hasattr(feature_map, "transform_into"):
@@ -339,6 +339,10 @@ def fill_features(feature_map: Any, X: Any, out: np.ndarray) -> None:
         return
     Z = X if feature_map is None else feature_map.transform(X)
     out[:] = Z.toarray() if sparse.issparse(Z) else Z
+
+
+def _fits(feature_map: FeatureMap, X: Any, out: np.ndarray) -> bool:
+    return (feature_map.n_features_in_, feature_map._n_features_out) == (X.shape[1], out.shape[1])
 
 
 def _check_features(Z: np.ndarray) -> None:
