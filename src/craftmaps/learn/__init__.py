@@ -1,7 +1,15 @@
-"""Features in, model out: sums of one pass, a ridge solve, codes for classes."""
+"""Features in, model out: losses, solvers, sums of one pass, codes for classes."""
 
 from craftmaps.learn.classifier import OnePassClassifier
+from craftmaps.learn.kernel_classifier import KernelClassifier
+from craftmaps.learn.kernel_regressor import KernelRegressor
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.regressor import OnePassRegressor
 
-__all__ = ["NormalEquations", "OnePassClassifier", "OnePassRegressor"]
+__all__ = [
+    "KernelClassifier",
+    "KernelRegressor",
+    "NormalEquations",
+    "OnePassClassifier",
+    "OnePassRegressor",
+]

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.base import FLOATS, Learner
-from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest, code_for
+from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest, code_for
 from craftmaps.learn.stream import Encode
 from craftmaps.validation import generator
 
@@ -24,7 +24,7 @@ class ClassLearner(ClassifierMixin, Learner):
     class_weight: Any
     random_state: Any
     classes_: np.ndarray
-    _code: OneVsRest | CodeMatrix
+    _code: OneVsRest | CodeMatrix | OneBit
 
     @property
     def code_matrix_(self) -> np.ndarray | None:
@@ -55,7 +55,7 @@ class ClassLearner(ClassifierMixin, Learner):
         return np.asarray(self.classes_[winners])
 
     @property
-    def decoder_(self) -> OneVsRest | CodeMatrix | Discriminant:
+    def decoder_(self) -> OneVsRest | CodeMatrix | OneBit | Discriminant:
         """What turns predicted columns into scores of classes, by its method `scores`."""
         return self.solution_.discriminant or self._code
 

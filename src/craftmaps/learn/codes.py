@@ -1,7 +1,7 @@
 """Classes as targets of a ridge regression, and back: one-vs-rest and error-correcting codes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import helmert
@@ -49,6 +49,25 @@ class OneVsRest:
 
     def _check_stored(self) -> None:
         expect(self.n_bits == self.n_classes >= 2, "one bit for each of at least two classes")
+
+
+@storable
+@dataclass(frozen=True)
+class OneBit:
+    """Two classes as one target, -1 or 1, whose prediction is the logarithm of their odds."""
+
+    n_classes: ClassVar[int] = 2
+    n_bits: ClassVar[int] = 1
+
+    def encode(self, labels: np.ndarray) -> np.ndarray:
+        """The target of rows whose classes are numbered 0 and 1 by `labels`."""
+        return np.where(labels == 1, np.float32(1), np.float32(-1))[:, None]
+
+    __call__ = encode
+
+    def scores(self, predicted: np.ndarray) -> np.ndarray:
+        """A score per class; their difference is the prediction."""
+        return np.hstack([-predicted / 2, predicted / 2])
 
 
 @storable

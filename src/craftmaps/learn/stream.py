@@ -123,7 +123,7 @@ class FeatureStream:
             rows = self._room(X.shape[0] - done, y)
             some = slice(done, done + rows.stop - rows.start)
             fill_features(self.feature_map, X[some], self._Z[rows])
-            _check_features(self._Z[rows])
+            check_features(self._Z[rows])
             self._y[rows] = y[some]
             self._weights[rows] = 1.0 if weights is None else weights[some]
             self._index[rows] = places[some]
@@ -345,7 +345,7 @@ def _fits(feature_map: FeatureMap, X: Any, out: np.ndarray) -> bool:
     return (feature_map.n_features_in_, feature_map._n_features_out) == (X.shape[1], out.shape[1])
 
 
-def _check_features(Z: np.ndarray) -> None:
+def check_features(Z: np.ndarray) -> None:
     """Complain about features that are not finite, before they are mixed with others."""
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(Z.sum())

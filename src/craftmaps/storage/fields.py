@@ -16,6 +16,7 @@ raises ValueError if the fields of a fitted object do not fit together; it must 
 compiled loops stay within their arrays.
 """
 
+import dataclasses
 import inspect
 import types
 from collections.abc import Callable
@@ -89,7 +90,7 @@ def fields_of(kind: Any) -> dict[str, Field]:
                 default = _REQUIRED if empty else parameter.default
                 fields[name] = Field(Any, default, is_parameter=True)
     elif is_dataclass(kind):
-        fields = {name: fields[name] for name in kind.__dataclass_fields__}
+        fields = {field.name: fields[field.name] for field in dataclasses.fields(kind)}
     return {name: field for name, field in fields.items() if not _is_code(kind, name)}
 
 

@@ -38,6 +38,8 @@ class Solution:
     mean_leverage : float or None
         The mean leverage of a row of weight 1, if the system was solved by iteration, where the
         leverages of single rows are not known.
+    n_passes : int
+        Passes over the features that it took.
     """
 
     coef: np.ndarray
@@ -50,6 +52,7 @@ class Solution:
     left_out: bool = False
     discriminant: Discriminant | None = None
     mean_leverage: float | None = None
+    n_passes: int = 1
 
     def _check_stored(self) -> None:
         expect_array("intercept", self.intercept, "f", (None,))

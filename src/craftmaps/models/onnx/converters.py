@@ -14,7 +14,12 @@ from skl2onnx.common.data_types import (
     guess_proto_type,
 )
 
-from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.learn import (
+    KernelClassifier,
+    KernelRegressor,
+    OnePassClassifier,
+    OnePassRegressor,
+)
 from craftmaps.maps import FeatureMap
 from craftmaps.models.onnx.export import tensor_of
 from craftmaps.models.onnx.graph import LEAST_OPSET, Graph
@@ -30,8 +35,9 @@ _OPTIONS = {  # skl2onnx itself takes care of all but the first
 
 def register() -> None:
     """Register every map and learner; twice is as good as once."""
-    for kind in (*_maps(FeatureMap), OnePassRegressor, OnePassClassifier):
-        options = _OPTIONS if kind is OnePassClassifier else None
+    learners = (OnePassRegressor, OnePassClassifier, KernelRegressor, KernelClassifier)
+    for kind in (*_maps(FeatureMap), *learners):
+        options = _OPTIONS if issubclass(kind, OnePassClassifier) else None
         update_registered_converter(
             kind, f"Craftmaps{kind.__name__}", _set_types, _convert, options=options
         )

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto
 
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
-from craftmaps.learn.codes import CodeMatrix, Discriminant, OneVsRest
+from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest
 from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
 
@@ -47,10 +47,12 @@ def _targets(g: Graph, x: str, fitted: Any) -> str:
     return g.add("Add", product, solution.intercept.astype(np.float32))
 
 
-def _scores(g: Graph, predicted: str, code: OneVsRest | CodeMatrix | Discriminant) -> str:
+def _scores(g: Graph, predicted: str, code: OneVsRest | OneBit | CodeMatrix | Discriminant) -> str:
     """A score per class; see `CodeMatrix.scores`."""
     if isinstance(code, OneVsRest):
         return predicted
+    if isinstance(code, OneBit):
+        return g.add("MatMul", predicted, g.floats(np.array([[-0.5, 0.5]])))
     if isinstance(code, Discriminant):
         product = g.add("MatMul", predicted, g.floats(code.matrix))
         return g.add("Add", product, g.floats(code.offset))

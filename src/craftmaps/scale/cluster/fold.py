@@ -28,6 +28,11 @@ def check_estimator(estimator: Any) -> None:
             f"clusters fit a OnePassClassifier or a OnePassRegressor, not a "
             f"{type(estimator).__name__}; put any other transformer into its feature_map."
         )
+    if getattr(estimator, "loss", "squared") != "squared":
+        raise ValueError(
+            f"clusters fit the squared loss, from sums that merge, and loss={estimator.loss!r} "
+            f"takes several passes; use loss='squared', or fit_blocks on one machine."
+        )
 
 
 def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:

@@ -1,0 +1,137 @@
+"""A kernel regressor with a squared, robust or quantile loss."""
+
+from typing import Any
+
+import numpy as np
+
+from craftmaps.learn.few_pass_fit import Fit
+from craftmaps.learn.kernel_machine import KernelMachine
+from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
+from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
+from craftmaps.learn.regressor import OnePassRegressor
+from craftmaps.storage.packing import storable
+from craftmaps.validation import check_choice, is_number
+
+_TO_DEVIATIONS = 1.4826  # from the median absolute deviation to the standard one, if normal
+_SCALE_ROUNDS = 5  # at most, of fits by which the scale of residuals is found
+_LEAST_SCALE = 0.01  # of the spread of targets: some fits are exact
+_SAME_SCALE = 0.05  # relative change of the scale that ends them
+
+
+@storable
+class KernelRegressor(KernelMachine, OnePassRegressor):
+    """Predict numbers by a linear model of the features of rows.
+
+    The objective is sum_i w_i loss(y_i, z_i^T w + b) + alpha / 2 |w|^2. The squared loss is solved
+    exactly from the sums of one pass. The Huber loss ignores outliers of the targets, and the
+    quantile loss predicts a quantile instead of the mean; both take a few passes.
+
+    Parameters
+    ----------
+    feature_map : transformer or None, default=None
+        Turns rows into features: a map of this package or any scikit-learn transformer. None takes
+        the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`; wrap
+        a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
+    loss : {"squared", "huber", "quantile"}, default="squared"
+        "squared" makes this an `OnePassRegressor`, with `partial_fit` and `merge`.
+    quantile : float, default=0.5
+        What loss="quantile" predicts; 0.5 is the median.
+    epsilon : float, default=1.35
+        Residuals beyond `epsilon` scales count linearly with loss="huber". The scale is a robust
+        spread of the residuals of rows held out.
+    alpha : "auto", float or sequence of floats, default="auto"
+        The penalty. "auto" lowers or raises alpha by half decades as long as the loss of rows that
+        are held out falls; with the squared loss see `OnePassRegressor`.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-4
+        The passes end where the objective can fall by no more than about this share of itself, or
+        of what it could fall by at first.
+    max_passes : int, default=1000
+        Passes after which a warning is given, in the search of alpha and after it together.
+    block_rows : int, default=4096
+        Rows whose features are held at a time, with the squared loss.
+    map_rows : int or None, default=10000
+        The feature map is fitted on a uniform sample of so many rows, chosen by their places; on
+        all rows if it is None. A map with `n_components` gets at least two rows for each of them.
+
+    Attributes
+    ----------
+    coef_, intercept_, alpha_, alphas_, scores_, feature_map_, n_samples_seen_, solution_
+        As in OnePassRegressor.
+    n_passes_ : int
+        Passes over the features that the fit took.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import CraftMap, KernelRegressor, Polynomial
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (2000, 3))
+    >>> y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(2000)
+    >>> y[::20] += 100.0
+    >>> feature_map = CraftMap(Polynomial(degree=2), n_components=64, random_state=0)
+    >>> robust = KernelRegressor(feature_map, loss="huber").fit(X, y)
+    >>> bool(np.abs(robust.predict(X) - X[:, 0] * X[:, 1]).mean() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        feature_map: Any = None,
+        *,
+        loss: str = "squared",
+        quantile: float = 0.5,
+        epsilon: float = 1.35,
+        alpha: Any = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_passes: int = 1000,
+        block_rows: int = 4096,
+        map_rows: int | None = DEFAULT_MAP_ROWS,
+    ) -> None:
+        self.feature_map = feature_map
+        self.loss = loss
+        self.quantile = quantile
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_passes = max_passes
+        self.block_rows = block_rows
+        self.map_rows = map_rows
+
+    def _new_loss(self, fit: Fit) -> Loss:
+        """The loss on the scale of residuals, which fits with the loss itself find."""
+        scale = _spread(fit.y)
+        least = _LEAST_SCALE * scale
+        alpha = self.alpha
+        for _ in range(_SCALE_ROUNDS):
+            fit.loss = self._scaled_loss(scale)
+            machine = fit.machine(self.max_passes)
+            alpha, _, _, start = fit.chosen(machine, alpha)
+            rows = fit.held_out(start, alpha, self.tol, self.max_passes)
+            before = scale
+            scale = np.maximum(_spread(rows.y - rows.predicted), least)
+            if np.abs(scale / before - 1).max() < _SAME_SCALE:
+                break
+        return self._scaled_loss(scale)
+
+    def _scaled_loss(self, scale: np.ndarray) -> Loss:
+        if self.loss == "huber":
+            return HuberLoss(self.epsilon * scale)
+        return QuantileLoss(self.quantile, scale)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("loss", self.loss, ("squared", "huber", "quantile"))
+        if not is_number(self.quantile) or not 0 < self.quantile < 1:
+            raise ValueError(f"quantile must be between 0 and 1, got {self.quantile!r}.")
+        if not is_number(self.epsilon) or self.epsilon <= 0:
+            raise ValueError(f"epsilon must be a number above 0, got {self.epsilon!r}.")
+
+
+def _spread(y: np.ndarray) -> np.ndarray:
+    """A robust standard deviation of each column, or the plain one if half of it is constant."""
+    deviations = np.median(np.abs(y - np.median(y, axis=0)), axis=0)
+    spread = np.where(deviations > 0, _TO_DEVIATIONS * deviations, y.std(axis=0))
+    return np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,107 @@
+"""Rows for a loss that takes several passes: their features in memory, or made again each time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from craftmaps.learn.map_rows import place_priority
+from craftmaps.learn.passes import FeatureBlock
+from craftmaps.learn.progress import Progress
+from craftmaps.learn.solvers.memory import available_bytes
+from craftmaps.learn.stream import Encode, FeatureStream, check_features, fill_features
+
+N_FOLDS = 10  # that rows are dealt to, by a hash of their places
+_SHARE_OF_MEMORY = 0.5  # that features may take, of what is available
+_BLOCK_BYTES = 1 << 26  # of features that are made at a time, if they are not kept
+
+Batch = tuple[Any, np.ndarray, np.ndarray]  # validated rows, targets and weights
+
+
+class RowsAgain(FeatureStream):
+    """Validated rows of which features can be asked for any number of times.
+
+    Features are kept as long as they take no more than half of the memory that is available. Then
+    all of them are given up, and each pass makes them again: from the arrays that were added, or
+    from `again`, an iterable over all rows, if the arrays come from files that can be read again.
+    """
+
+    def __init__(
+        self,
+        feature_map: Any,
+        n_features: int,
+        dtype: np.dtype,
+        encode: Encode,
+        again: Callable[[], Iterable[Batch]] | None = None,
+    ) -> None:
+        super().__init__(feature_map, n_features, 0, dtype, encode)
+        self._dtype = dtype
+        self._again = again
+        self._features: list[np.ndarray] | None = []
+        self._batches: list[Batch] = []
+        self._room_left = _SHARE_OF_MEMORY * (available_bytes() or np.inf)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The precision of features."""
+        return self._dtype
+
+    @property
+    def keeps_features(self) -> bool:
+        """Whether all features are in memory."""
+        return self._features is not None
+
+    def add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, progress: Progress) -> None:
+        """Take validated rows."""
+        self._forget()
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        self._room_left -= X.shape[0] * self.n_features * self._dtype.itemsize
+        if self._room_left < 0:
+            self._features = None
+        if self._features is not None:
+            for Z in self._made(X, progress):
+                self._features.append(Z)
+        else:
+            progress.advance(X.shape[0])
+        kept = X if self._again is None and self._room_left < np.inf else None
+        self._batches.append((kept, y, weights))
+        self.n_rows += X.shape[0]
+
+    def targets_and_weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and weights of all rows, which are always kept."""
+        _, y, weights = zip(*self._batches, strict=True)
+        return np.concatenate(y), np.concatenate(weights)
+
+    def features(self) -> Iterator[np.ndarray]:
+        """Blocks of features of all rows, in their order."""
+        if self._features is not None:
+            yield from self._features
+            return
+        nothing = Progress(None, shown=False)
+        batches = self._batches if self._again is None else self._again()
+        for X, _, _ in batches:
+            yield from self._made(X, nothing)
+
+    def blocks(
+        self, y: np.ndarray, weights: np.ndarray, features: np.ndarray | None = None
+    ) -> Iterator[FeatureBlock]:
+        """Blocks of features with these targets and weights of all rows, and their folds.
+
+        `features` may take the place of those of the map, one row for each of the rows.
+        """
+        start = 0
+        for Z in self.features() if features is None else [features]:
+            rows = slice(start, start + len(Z))
+            folds = place_priority(np.arange(rows.start, rows.stop)) % np.uint64(N_FOLDS)
+            yield FeatureBlock(Z, y[rows], weights[rows], folds.astype(np.int64))
+            start = rows.stop
+
+    def _made(self, X: Any, progress: Progress) -> Iterator[np.ndarray]:
+        step = max(1, _BLOCK_BYTES // (self.n_features * self._dtype.itemsize))
+        for rows in gen_batches(X.shape[0], step):
+            Z = np.empty((rows.stop - rows.start, self.n_features), self._dtype)
+            fill_features(self.feature_map, X[rows], Z)
+            check_features(Z)
+            progress.advance(len(Z))
+            yield Z

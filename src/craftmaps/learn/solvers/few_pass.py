@@ -1,0 +1,313 @@
+"""Minimize a smooth convex loss of linear scores in few passes over the features.
+
+The first sums are the preconditioner. With H = sum w (z - m)(z - m)^T, from all rows or from a
+sample of them, and c the curvature bound of the loss, P = c H + alpha I dominates the Hessian of
+every loss here. L-BFGS starts its two-loop recursion from P^-1 and then needs about ten passes,
+each of which costs two products of the features with a thin matrix and no E^2 work per row.
+
+A descent asks for values and gradients at points and never sees rows. Several descents (other
+alphas, other folds left out) share a pass: their scores are one matrix product.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import get_blas_funcs, lapack
+
+from craftmaps.learn.passes import PassSums, Point
+
+_MEMORY = 8  # pairs of steps and changes of the gradient that L-BFGS keeps
+_ENOUGH_SLOPE = 0.9  # a step is taken unless the slope at its end is this share of the first, up
+_JITTER = 10.0  # units of rounding, times the mean of the diagonal, that keep P positive definite
+_SEARCH_TOLERANCE = 1e-3  # while alphas are compared
+_LEAST_SCALE = 1e-4  # of the first gain, with which smaller objectives are not compared
+_EQUAL = 5e-3  # relative difference of losses of rows held out that does not count
+_STEPS = 2  # alphas per decade
+_FIRST_ALPHA, _LAST_ALPHA = 0.01, 100.0  # where a search begins and ends, in mean curvatures
+
+
+@dataclass
+class Preconditioner:
+    """P = c H + alpha Q for the coefficients and c n for the intercepts, factored once.
+
+    Q is the penalty matrix, the identity if it is None.
+    """
+
+    factor: np.ndarray
+    intercept: float
+
+    @classmethod
+    def of(
+        cls, hessian: np.ndarray, weight: float, alpha: float, penalty: np.ndarray | None
+    ) -> "Preconditioner":
+        """Factor P; `hessian` is c H (its lower triangle counts), `weight` is c n."""
+        P = hessian.copy(order="F")
+        diagonal = np.einsum("ii->i", P)
+        if penalty is not None:
+            P += (alpha * penalty).astype(P.dtype)
+        else:
+            diagonal += alpha
+        potrf = lapack.spotrf if P.dtype == np.float32 else lapack.dpotrf
+        jitter = _JITTER * float(np.finfo(P.dtype).eps) * float(diagonal.mean(dtype=np.float64))
+        while True:
+            factor, failed = potrf(P, lower=1, clean=0)
+            if not failed:
+                return cls(factor, weight)
+            diagonal += jitter
+            jitter *= 10
+
+    def condition(self) -> float:
+        """An estimate of the condition number of P, from the diagonal of its factor."""
+        diagonal = self.factor.diagonal().astype(np.float64)
+        return float((diagonal.max() / diagonal.min()) ** 2)
+
+    def __call__(self, gradient: np.ndarray) -> np.ndarray:
+        """P^-1 times a gradient, whose last row belongs to the intercepts."""
+        (trsm,) = get_blas_funcs(("trsm",), (self.factor,))
+        top = np.array(gradient[:-1], dtype=self.factor.dtype, order="F")  # a copy, overwritten
+        top = trsm(1.0, self.factor, top, lower=1, overwrite_b=1)
+        top = trsm(1.0, self.factor, top, lower=1, trans_a=1, overwrite_b=1)
+        return np.vstack([top.astype(np.float64), gradient[-1:] / self.intercept])
+
+
+@dataclass
+class Descent:
+    """L-BFGS from `point` with P^-1 as its first inverse Hessian, one evaluation at a time.
+
+    Steps are judged by slopes, because rounding hides differences of values near the minimum. A
+    convex function whose slope along the step is still negative at its end has fallen; one whose
+    slope there is less than the first one, turned around, has very nearly done so.
+
+    Attributes
+    ----------
+    point, gradient : ndarray of shape (n_features + 1, n_outputs)
+        Where the descent is, with intercepts in the last row, and the gradient there.
+    value : float
+    decrement : float
+        The norm of the preconditioned gradient, sqrt(g^T P^-1 g).
+    held : float
+        The loss of rows held out, at `point`.
+    trial : ndarray
+        Where the function is to be evaluated next.
+    """
+
+    point: np.ndarray
+    precondition: Preconditioner
+    fit_intercept: bool = True
+    value: float = np.inf
+    decrement: float = np.inf
+    gradient: np.ndarray | None = None
+    trial: np.ndarray = field(init=False)
+    held: float = 0.0
+    stuck: bool = False
+
+    def __post_init__(self) -> None:
+        self.trial = self.point
+        self._pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
+        self._step = 1.0
+        self._direction = np.zeros_like(self.point)
+        self._slope = 0.0
+
+    def is_done(self, gain_of_interest: float) -> bool:
+        """Whether the value can fall by no more than about that.
+
+        Half of g^T P^-1 g is what a quadratic with Hessian P would still fall. L-BFGS knows the
+        Hessian better after some steps, so what it expects must be as small.
+        """
+        return max(self.decrement**2, -self._slope) / 2 <= gain_of_interest
+
+    def receive(self, value: float, gradient: np.ndarray, held: float = 0.0) -> None:
+        """Take value, gradient and held-out loss at `trial`, and set the next one."""
+        if not self.fit_intercept:
+            gradient[-1] = 0.0
+        if self.gradient is None:
+            self._arrive(value, gradient, held)
+            return
+        slope = float(np.vdot(gradient, self._direction))
+        if not (np.isfinite(value) and slope <= -_ENOUGH_SLOPE * self._slope):
+            # beyond the minimum by as much as before it, or worse: the secant tells where it is
+            share = -self._slope / (slope - self._slope) if np.isfinite(slope) else 0.1
+            self._step *= min(max(share, 0.1), 0.7)
+            if self._step < 1e-6:
+                self.stuck = True
+                return
+            self.trial = self.point + self._step * self._direction
+            return
+        step, change = self.trial - self.point, gradient - self.gradient
+        product = float(np.vdot(step, change))
+        if product > 1e-10 * np.linalg.norm(step) * np.linalg.norm(change):
+            self._pairs = [*self._pairs, (step, change, product)][-_MEMORY:]
+        self._arrive(value, gradient, held)
+
+    def _arrive(self, value: float, gradient: np.ndarray, held: float) -> None:
+        self.point, self.value, self.gradient = self.trial, value, gradient
+        self.held = held
+        direction = gradient.copy()
+        shares = []
+        for step, change, product in reversed(self._pairs):
+            share = float(np.vdot(step, direction)) / product
+            direction -= share * change
+            shares.append(share)
+        direction = self.precondition(direction)
+        plain = direction if not self._pairs else self.precondition(gradient)
+        self.decrement = float(np.sqrt(max(np.vdot(gradient, plain), 0.0)))
+        if self._pairs:
+            _, change, product = self._pairs[-1]
+            direction *= product / float(np.vdot(change, self.precondition(change)))
+        for (step, change, product), share in zip(self._pairs, reversed(shares), strict=True):
+            direction += (share - float(np.vdot(change, direction)) / product) * step
+        self._direction, self._step = -direction, 1.0
+        self._slope = -float(np.vdot(gradient, direction))
+        self.trial = self.point + self._direction
+
+
+@dataclass
+class FirstSums:
+    """What a first look at the rows gives: c H, the mean of the features, and c n.
+
+    `hessian` is c sum w (z - m)(z - m)^T, of which the lower triangle counts; c is the curvature
+    bound of the loss. The sums may come from a sample of the rows, scaled up to all of them.
+    """
+
+    hessian: np.ndarray
+    centre: np.ndarray
+    weight: float
+
+    @property
+    def mean_curvature(self) -> float:
+        """Mean of the diagonal of c H, the scale on which alphas are counted."""
+        return float(self.hessian.diagonal().mean(dtype=np.float64))
+
+
+@dataclass
+class Machine:
+    """A loss of linear scores of features, to be minimized at one alpha or at the best one.
+
+    The objective is sum w loss(z^T W + b) + alpha / 2 tr(W^T Q W). Points are kept as W and the
+    intercepts of centered features, so that the preconditioner does not mix the two.
+
+    Parameters
+    ----------
+    first : FirstSums
+    evaluate : callable
+        Gives the PassSums of one pass at a list of `Point`.
+    penalty : ndarray or None
+        Q, the identity if None.
+    n_outputs : int
+    fit_intercept : bool
+    max_passes : int
+        Passes after which there is a warning.
+    """
+
+    first: FirstSums
+    evaluate: Callable[[Sequence[Point]], PassSums]
+    penalty: np.ndarray | None
+    n_outputs: int
+    fit_intercept: bool = True
+    max_passes: int = 200
+    n_passes: int = field(default=0, init=False)
+    converged: bool = field(default=True, init=False)
+    _first_gain: float | None = field(default=None, init=False)
+
+    def start(self) -> np.ndarray:
+        """The point of no coefficients."""
+        return np.zeros((len(self.first.centre) + 1, self.n_outputs))
+
+    def descend(
+        self, alpha: float, starts: Sequence[np.ndarray], folds: Sequence[int | None], tol: float
+    ) -> list[Descent]:
+        """Minimize at one alpha, from several starts, each without the rows of a fold.
+
+        A descent ends where the objective can fall by no more than about `tol` of itself, or of
+        what it could fall by at first.
+        """
+        precondition = Preconditioner.of(self.first.hessian, self.first.weight, alpha, self.penalty)
+        descents = [Descent(start, precondition, self.fit_intercept) for start in starts]
+        active = list(range(len(descents)))
+        while active and self.n_passes < self.max_passes:
+            points = [self.point(descents[i].trial, folds[i]) for i in active]
+            sums = self.evaluate(points)
+            self.n_passes += 1
+            for column, i in enumerate(active):
+                value, gradient = self._objective(sums, column, descents[i].trial, alpha)
+                descents[i].receive(value, gradient, sums.held[column])
+            if self._first_gain is None:
+                self._first_gain = max(descent.decrement**2 / 2 for descent in descents)
+            open_ = [i for i in active if not descents[i].is_done(tol * self._scale(descents[i]))]
+            active = [i for i in open_ if not descents[i].stuck]
+            self.converged = self.converged and len(active) == len(open_)
+        self.converged = self.converged and not active
+        return descents
+
+    def _scale(self, descent: Descent) -> float:
+        """What gains are compared with: the objective, or the first gain if that is less.
+
+        Outliers may be most of an objective that can hardly fall, and separable rows may bring the
+        objective to nearly nothing.
+        """
+        assert self._first_gain is not None
+        return max(min(descent.value, self._first_gain), _LEAST_SCALE * self._first_gain)
+
+    def point(self, theta: np.ndarray, fold: int | None) -> Point:
+        """Coefficients for features that are not centered."""
+        coef = theta[:-1]
+        return Point(coef, theta[-1] - self.first.centre @ coef, fold)
+
+    def _objective(
+        self, sums: PassSums, column: int, theta: np.ndarray, alpha: float
+    ) -> tuple[float, np.ndarray]:
+        outputs = slice(column * self.n_outputs, (column + 1) * self.n_outputs)
+        coef, totals = theta[:-1], sums.totals[outputs]
+        penalized = coef if self.penalty is None else self.penalty @ coef
+        gradient = sums.gradients[:, outputs] - np.outer(self.first.centre, totals)
+        value = sums.values[column] + alpha / 2 * float(np.vdot(coef, penalized))
+        return value, np.vstack([gradient + alpha * penalized, totals])
+
+
+def search(
+    machine: Machine, folds: Sequence[int], alphas: Sequence[float] | None, lowest: float
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """The best alpha, all that were tried, their losses of rows held out, and a start for the best.
+
+    Given alphas are tried from the largest on, each from where the one before ended. Otherwise
+    alpha begins at a hundredth of the mean curvature and is lowered by half decades as long as the
+    loss of rows held out falls, or raised if it rises at once.
+    """
+    tried: dict[float, float] = {}
+    reached: dict[float, list[np.ndarray]] = {}
+    ends: list[np.ndarray] = []
+
+    def improves(alpha: float) -> bool:
+        nonlocal ends
+        descents = machine.descend(alpha, ends, folds, _SEARCH_TOLERANCE)
+        ends = reached[alpha] = [descent.point for descent in descents]
+        least = min(tried.values(), default=np.inf)
+        tried[alpha] = float(sum(descent.held for descent in descents))
+        return tried[alpha] < (1 - _EQUAL) * least
+
+    ends = [machine.start() for _ in folds]
+    if alphas is not None:
+        for alpha in sorted(alphas, reverse=True):
+            improves(alpha)
+    else:
+        scale = machine.first.mean_curvature or 1.0
+        first = round(_STEPS * np.log10(_FIRST_ALPHA * scale))
+        last = np.floor(_STEPS * np.log10(_LAST_ALPHA * scale))
+        power = first
+        improves(10.0 ** (power / _STEPS))
+        first_ends = ends
+        for step in (-1, 1):
+            while lowest <= 10.0 ** ((power + step) / _STEPS) and power + step <= last:
+                power += step
+                if not improves(10.0 ** (power / _STEPS)):
+                    break
+            if len(tried) > 2:
+                break
+            power, ends = first, first_ends
+    # the largest alpha that is as good as the best: rounding does not choose
+    good = (1 + _EQUAL) * min(tried.values())
+    best = max(alpha for alpha in tried if tried[alpha] <= good)
+    every = np.array(sorted(tried))
+    scores = np.array([tried[alpha] for alpha in every])
+    return best, every, scores, np.mean(reached[best], axis=0)
