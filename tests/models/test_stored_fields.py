@@ -98,6 +98,16 @@ def test_a_kernel_that_depends_on_rows_is_refused(altered):
         altered(Nystroem(Gaussian(0.5), 5, random_state=0).fit(X), alter)
 
 
+def test_rows_of_a_sparse_matrix_that_end_before_they_begin_are_refused(altered):
+    def alter(state, arrays):
+        arrays["landmarks_.indptr"] = arrays["landmarks_.indptr"].copy()
+        arrays["landmarks_.indptr"][-1] = 0  # SciPy takes the matrix to be empty
+
+    feature_map = Nystroem(Gaussian(0.5), 5, random_state=0).fit(sparse.csr_array(X))
+    with pytest.raises(ValueError, match="that rows take all entries"):
+        altered(feature_map, alter)
+
+
 @storable
 class Tripled(FeatureMap):
     """A map from outside of the package."""

@@ -40,7 +40,12 @@ class FunctionKernel(Kernel):
         if isinstance(self.function, str):
             from sklearn.metrics.pairwise import pairwise_kernels  # slow to import
 
-            gram = pairwise_kernels(X, Y, metric=self.function, **parameters)
+            try:
+                gram = pairwise_kernels(X, Y, metric=self.function, **parameters)
+            except (TypeError, OverflowError) as error:
+                raise ValueError(
+                    f"kernel_params={parameters!r} do not suit {self.function!r}: {error}."
+                ) from error
         else:
             gram = self.function(X, Y, **parameters)
         gram = gram.toarray() if sparse.issparse(gram) else np.asarray(gram)

@@ -47,6 +47,7 @@ def _check_learner(model: Any, n_targets: int) -> None:
     expect(solution is not None or not stream._closed, "a solution")
     if not stream._closed:  # it may be solved again
         model._check_parameters()
+        expect(model.fit_intercept in (False, True), "fit_intercept is True or False")
     if solution is not None:
         expect_array("coef", solution.coef, "f", (stream.n_features, n_targets))
     if model._probe is not None:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from craftmaps.storage.array_file import NUMBER_TYPES
+from craftmaps.storage.expect import expect, expect_array, expect_indices
 from craftmaps.storage.fields import (
     class_named,
     fields_of,
@@ -157,12 +158,7 @@ class Unpacker:
             objects[:] = [self.unpack(item) for item in tree["objects"]]
             return objects
         if "csr" in tree:
-            data, indices, indptr, shape = (self.unpack(part) for part in tree["csr"])
-            rows = sparse.csr_matrix((data, indices, indptr), shape=shape)
-            rows.check_format(full_check=True)
-            if (np.diff(rows.indptr) < 0).any():  # which SciPy does not check if the last is 0
-                raise ValueError("the rows of a sparse matrix overlap")
-            return rows
+            return _sparse_rows(*(self.unpack(part) for part in tree["csr"]))
         if "method" in tree:  # version 0.1.0 stored the method of a code, where now is the code
             if tree["method"] != "encode":
                 raise ValueError(f"the method {tree['method']!r} is not allowed")
@@ -173,6 +169,19 @@ class Unpacker:
             return class_named(_FUNCTIONS_OF_0_1_0[tree["function"]])()
         kind = class_named(tree["class"])
         return restored(kind, {name: self.unpack(part) for name, part in tree["state"].items()})
+
+
+def _sparse_rows(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_matrix:
+    """A CSR matrix whose parts fit; SciPy's own check stops early if `indptr` ends with 0."""
+    if not matches(shape, tuple[int, int]):
+        raise ValueError(f"a sparse matrix has the shape {shape}")
+    expect_array("data of a sparse matrix", data, "biuf", (None,))
+    expect_indices("columns of a sparse matrix", indices, shape[1], (len(data),))
+    expect_indices("rows of a sparse matrix", indptr, len(data) + 1, (shape[0] + 1,))
+    ends = indptr.astype(np.int64)
+    expect(ends[0] == 0 and ends[-1] == len(data), "that rows take all entries")
+    expect(bool((np.diff(ends) >= 0).all()), "that a row ends behind its beginning")
+    return sparse.csr_matrix((data, indices, indptr), shape=shape)
 
 
 def _number_type(name: Any) -> np.dtype:
