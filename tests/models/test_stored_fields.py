@@ -86,7 +86,7 @@ def test_rows_of_a_sparse_matrix_that_overlap_are_refused(altered):
             arrays[f"landmarks_.{name}"] = arrays[f"landmarks_.{name}"][:0]
 
     feature_map = Nystroem(Gaussian(0.5), 5, random_state=0).fit(sparse.csr_array(X))
-    with pytest.raises(ValueError, match="rows of a sparse matrix overlap"):
+    with pytest.raises(ValueError, match="rows of a sparse matrix"):
         altered(feature_map, alter)
 
 
