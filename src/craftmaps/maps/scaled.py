@@ -18,7 +18,7 @@ _MOVE_ZEROS = ("center", "standard", "minmax")
 
 @storable
 class ScaledMap(WrappedMap):
-    """Features of scaled rows: z(s / |s|) with s = scale_ * x + offset_.
+    """Features of scaled rows: z(s / |s|) for s = a * x + b, with a and b from the columns.
 
     Parameters
     ----------
