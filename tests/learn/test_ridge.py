@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import LinAlgWarning, circulant, sqrtm
 from sklearn.linear_model import Ridge, RidgeCV
 
-from craftmaps import NormalEquations
+from craftmaps import FourierFeatures, NormalEquations, OnePassRegressor
 from craftmaps.learn.solvers import choose, path, ridge
 from craftmaps.learn.solvers.band import BandForm
 from craftmaps.learn.solvers.cholesky import Cholesky
@@ -405,3 +405,19 @@ def test_smallest_eigenvalue_as_far_as_it_matters(kind, smallest):
     lower = np.asfortranarray(Q * values @ Q.T)
     form = TridiagonalForm(lower, Q) if kind == "tridiagonal" else BandForm(lower, Q, 8)
     assert form.smallest(1.0) == pytest.approx(min(smallest, 1.0), abs=1 / 8)
+
+
+def test_alpha_by_rows_left_out_does_not_explode_where_gcv_does():
+    """Columns of few values: leverages differ widely, and GCV chooses an alpha far too small."""
+    errors = {"gcv": [], "auto": []}
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = np.stack([rng.choice(np.linspace(-2, 2, k), 700) for k in (21, 6, 6, 4, 30)], axis=1)
+        X[:, 0] += 6 * (rng.random(700) < 0.02)
+        y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(700)
+        for alpha, found in errors.items():
+            feature_map = FourierFeatures(n_components=400, random_state=seed)
+            model = OnePassRegressor(feature_map, alpha=alpha).fit(X[:500], y[:500])
+            found.append(np.sqrt(np.mean((model.predict(X[500:]) - y[500:]) ** 2)) / y.std())
+    assert np.mean(errors["auto"]) < 0.45
+    assert np.mean(errors["gcv"]) > 1.3 * np.mean(errors["auto"])

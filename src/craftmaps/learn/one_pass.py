@@ -47,6 +47,10 @@ class OnePass(Learner):
         """Rows to keep, and whether they are kept when there are more rows than features."""
         return SAMPLE_ROWS, True
 
+    def _judges_by_left_out(self) -> bool:
+        """Whether "auto" judges alphas by rows left out, also if there are more than features."""
+        return False
+
     def _check_mergeable(self, other: Any) -> None:
         """Complain if the targets of another learner of this kind do not fit these."""
 
@@ -231,8 +235,8 @@ class OnePass(Learner):
             errors = cross_validate(problem.folds, alpha, **options)
             alpha = best_alpha(alpha, errors, self.alpha_per_target)
         total = problem.total()
-        few = total.weight <= stream.n_features and stream.sample.weights.any()
-        if is_auto(alpha) and few:
+        judges = total.weight <= stream.n_features or self._judges_by_left_out()
+        if is_auto(alpha) and judges and stream.sample.weights.any():
             options["left_out"] = self._held_sample(problem)
         solution = ridge.solve(total, alpha, per_target=self.alpha_per_target, **options)
         if self._wants_discriminant():

@@ -19,8 +19,9 @@ from craftmaps.storage.packing import storable
 class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
     """Exact ridge regression on the features of a map: min |Y - Z W - c|^2 + alpha |W|^2.
 
-    One pass over the rows keeps sums of size n_components^2; W, c and alpha come from them. The
-    result is the same whether rows come at once, in blocks, or merged from several learners.
+    One pass over the rows keeps sums of size n_components^2, and a sample of the rows by which
+    "auto" chooses alpha. The result for an alpha is the same whether rows come at once, in blocks,
+    or merged from several learners.
 
     Parameters
     ----------
@@ -29,11 +30,11 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         takes the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`;
         wrap a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
     alpha : "auto", "gcv", float or sequence of floats, default="auto"
-        The penalty, on the scale of scikit-learn's Ridge. "auto" takes the minimum of generalized
-        cross-validation, from the sums alone, or, if there are no more rows than features, of the
-        squared errors of up to 1,024 rows that are left out one by one. "gcv" takes generalized
-        cross-validation in every case. Of a sequence, the alpha with the least K-fold error is
-        taken, for which sums are kept per fold.
+        The penalty, on the scale of scikit-learn's Ridge. "auto" takes the least squared error of
+        a uniform sample of up to 1,024 rows, each of which is left out in turn; these errors are
+        exact and come from the sums. "gcv" takes the minimum of generalized cross-validation,
+        which can be far too small where rows differ in leverage. Of a sequence, the alpha with the
+        least K-fold error is taken, for which sums are kept per fold.
     fit_intercept : bool, default=True
         Whether to fit c, which is not penalised.
     alpha_per_target : bool, default=False
@@ -166,7 +167,12 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         return self._n_targets
 
     def _sample_rows(self) -> tuple[int, bool]:
-        return SAMPLE_ROWS if isinstance(self.alpha, str) else 0, False
+        return SAMPLE_ROWS if isinstance(self.alpha, str) else 0, True
+
+    def _judges_by_left_out(self) -> bool:
+        # GCV takes every row to have the mean leverage. Where leverages differ widely it chooses an
+        # alpha that is far too small, at which predictions for new rows explode.
+        return True
 
     def _check_mergeable(self, other: "OnePassRegressor") -> None:
         if other._n_targets != self._n_targets:

@@ -2,7 +2,8 @@
 
 An engine moves three things. The learner that was begun goes to every worker once: it has the
 fitted map and has seen no row. Sums come back as bytes, without the map and with one triangle of
-the Hessian: 4 E^2 bytes for E features. Merging takes sums and gives sums, in an order that depends
+the Hessian: 4 E^2 bytes for E features, and up to 1,024 rows of features by which alpha is chosen
+or probabilities are calibrated. Merging takes sums and gives sums, in an order that depends
 on the numbers of the partitions alone, so that the result is the same bit for bit in every run.
 
 E features in float32 take 12 E^2 bytes while rows arrive (H and a work matrix) and 20 E^2 for a
