@@ -41,6 +41,8 @@ from craftmaps import (
     FourierFeatures,
     Gaussian,
     ImageMap,
+    KernelClassifier,
+    KernelRegressor,
     Matern,
     MetricMap,
     Nystroem,
@@ -156,6 +158,11 @@ def models():
         learner.fit(ROWS, LABELS if name.startswith("classifier") else two)
         yield name, learner, {"resumable": False}
         yield f"{name}-resumable", learner, {"resumable": True}
+    yield "kernel-classifier", KernelClassifier(sketch, alpha=1.0).fit(ROWS, LABELS), {}
+    two_classes = KernelClassifier(sketch, alpha=1.0).fit(ROWS, LABELS[0] == LABELS)
+    yield "kernel-classifier-two", two_classes, {}
+    robust = KernelRegressor(sketch, loss="huber", alpha=1.0).fit(ROWS, ROWS[:, 0])
+    yield "kernel-regressor", robust, {}
 
 
 @cache
@@ -361,6 +368,9 @@ def use(model, kind):
     if isinstance(model, OnePassClassifier):
         model.predict_proba(X)
         model.decision_function(X)
+    if not hasattr(model, "partial_fit"):  # a loss that takes several passes
+        return
+    if isinstance(model, OnePassClassifier):
         model.partial_fit(X, model.classes_[np.arange(5) % len(model.classes_)])
     else:
         model.partial_fit(X, np.ones((5, 2)) if not model._one_target else np.ones(5))
