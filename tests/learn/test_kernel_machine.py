@@ -25,7 +25,6 @@ from craftmaps.learn import rows_again
 from craftmaps.learn.losses import HuberLoss, QuantileLoss
 from craftmaps.learn.solvers.few_pass import Descent, Preconditioner
 
-pytestmark = pytest.mark.delicate
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((400, 6))
 SCORES = X @ RNG.standard_normal((6, 4)) + RNG.standard_normal((400, 4))
@@ -63,6 +62,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("y", [TWO, FOUR], ids=["two", "four"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
@@ -78,6 +78,7 @@ def test_the_optimum_is_that_of_logistic_regression(y, fit_intercept, weighted):
     assert (model.predict(X) == reference.predict(X)).all()
 
 
+@pytest.mark.delicate
 def test_the_optimum_is_that_of_the_huber_regressor():
     y = X[:, 0] + 0.1 * RNG.standard_normal(400)
     y[::10] += 20.0
@@ -87,6 +88,7 @@ def test_the_optimum_is_that_of_the_huber_regressor():
     np.testing.assert_allclose(model.fit(X, y).predict(X), reference.predict(X), atol=1e-4)
 
 
+@pytest.mark.delicate
 def test_the_optimum_is_that_of_the_quantile_regressor():
     y = X[:, 0] + np.abs(RNG.standard_normal(400))
     reference = QuantileRegressor(quantile=0.7, alpha=0.0).fit(X, y)
@@ -98,6 +100,7 @@ def test_the_optimum_is_that_of_the_quantile_regressor():
     assert loss(wrong.predict(X)) > (1 + 1e-3) * loss(reference.predict(X))
 
 
+@pytest.mark.delicate
 def test_outliers_do_not_move_a_robust_fit():
     rows = RNG.uniform(-1, 1, (2000, 3))
     clean = rows[:, 0] * rows[:, 1]
@@ -114,6 +117,7 @@ def test_outliers_do_not_move_a_robust_fit():
     assert error("squared") > 10
 
 
+@pytest.mark.delicate
 def test_quantiles_have_their_share_of_rows_below():
     rows = RNG.uniform(-1, 1, (3000, 2))
     y = np.sin(3 * rows[:, 0]) + np.exp(rows[:, 1]) * RNG.standard_normal(3000)
@@ -125,6 +129,7 @@ def test_quantiles_have_their_share_of_rows_below():
         assert abs(below - quantile) < 4 * np.sqrt(0.25 / 1000)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("y", [TWO, FOUR], ids=["two", "four"])
 def test_weights_are_repeated_rows(y):
     counts = RNG.integers(0, 3, 400)
@@ -135,6 +140,7 @@ def test_weights_are_repeated_rows(y):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("cut", [1, 7, 100, 400])
 def test_blocks_in_any_cut_give_the_model_of_fit(cut):
     feature_map = CraftMap(Polynomial(3), 48, random_state=0)
@@ -145,6 +151,7 @@ def test_blocks_in_any_cut_give_the_model_of_fit(cut):
     np.testing.assert_allclose(cutted.decision_function(X), whole.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.delicate
 def test_features_that_memory_does_not_hold_are_made_again(monkeypatch):
     feature_map = CraftMap(Polynomial(3), 48, random_state=0)
     kept = KernelClassifier(feature_map, alpha=1.0).fit(X, FOUR)
@@ -156,11 +163,13 @@ def test_features_that_memory_does_not_hold_are_made_again(monkeypatch):
         np.testing.assert_allclose(model.decision_function(X), kept.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.delicate
 def test_blocks_that_come_once_are_refused():
     with pytest.raises(ValueError, match=r"can be iterated only once.*loss='squared'"):
         KernelClassifier().fit_blocks(iter([(X, FOUR)]))
 
 
+@pytest.mark.delicate
 def test_balanced_classes_in_a_stream_too():
     rare = np.where(RNG.random(400) < 0.1, TWO, "no")
     weights = LogisticRegression(C=1.0, class_weight="balanced", tol=1e-10, max_iter=1000)
@@ -176,6 +185,7 @@ def test_balanced_classes_in_a_stream_too():
         )
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("n_components", [64, 600])
 def test_fewer_rows_than_features(n_components):
     """The span of the rows has the solution of all features."""
@@ -188,6 +198,7 @@ def test_fewer_rows_than_features(n_components):
     )
 
 
+@pytest.mark.delicate
 def test_a_penalty_of_the_map():
     """Raw columns of landmarks with their own penalty are the whitened ones with a plain one."""
     same = {"landmarks": X[:20], "kernel": "rbf"}
@@ -196,6 +207,7 @@ def test_a_penalty_of_the_map():
     np.testing.assert_allclose(raw.decision_function(X), white.decision_function(X), atol=1e-4)
 
 
+@pytest.mark.delicate
 def test_sparse_rows_and_float32():
     dense = KernelClassifier(alpha=1.0, tol=1e-8).fit(X, FOUR)
     for rows in (sparse.csr_array(X), X.astype(np.float32)):
@@ -203,6 +215,7 @@ def test_sparse_rows_and_float32():
         np.testing.assert_allclose(model.predict_proba(rows), dense.predict_proba(X), atol=1e-3)
 
 
+@pytest.mark.delicate
 def test_separable_rows_one_row_per_class_and_constant_columns():
     for rows, y in (
         (np.eye(5), np.arange(5)),
@@ -218,6 +231,7 @@ def test_separable_rows_one_row_per_class_and_constant_columns():
     )
 
 
+@pytest.mark.delicate
 def test_a_class_that_no_row_has():
     model = KernelClassifier(alpha=1.0).fit_blocks(
         [(X, FOUR)], classes=["ant", "bee", "cat", "dog", "elk"]
@@ -226,6 +240,7 @@ def test_a_class_that_no_row_has():
     assert model.predict_proba(X)[:, 4].max() < 0.05
 
 
+@pytest.mark.delicate
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 def test_thousands_of_classes_by_codes():
     centers = RNG.standard_normal((5000, 20))
@@ -239,6 +254,7 @@ def test_thousands_of_classes_by_codes():
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-6)
 
 
+@pytest.mark.delicate
 def test_squared_loss_is_that_of_the_one_pass_learners():
     feature_map = CraftMap(Polynomial(3), 48, random_state=0)
     one = OnePassClassifier(feature_map).fit(X, FOUR)
@@ -252,6 +268,7 @@ def test_squared_loss_is_that_of_the_one_pass_learners():
     assert not hasattr(KernelClassifier(), "merge")
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize("y", [TWO, FOUR], ids=["two", "four"])
 def test_files_and_onnx(y, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
@@ -267,6 +284,7 @@ def test_files_and_onnx(y, tmp_path):
     np.testing.assert_allclose(probabilities, model.predict_proba(rows), atol=1e-5)
 
 
+@pytest.mark.delicate
 def test_several_targets(tmp_path):
     Y = np.stack([X[:, 0] * X[:, 1], 100 * X[:, 2]], axis=1)
     model = KernelRegressor(CraftMap(Polynomial(2), 64, random_state=0), loss="huber").fit(X, Y)
@@ -275,6 +293,7 @@ def test_several_targets(tmp_path):
     assert np.array_equal(craftmaps.load(tmp_path / "model.craft").predict(X), model.predict(X))
 
 
+@pytest.mark.delicate
 def test_alpha_is_judged_by_rows_held_out():
     noise = RNG.standard_normal((400, 300))
     wide = np.hstack([X, noise])
@@ -286,12 +305,14 @@ def test_alpha_is_judged_by_rows_held_out():
     assert given.alpha_ == model.alpha_
 
 
+@pytest.mark.delicate
 def test_passes_that_are_too_few_are_told():
     with pytest.warns(ConvergenceWarning, match="2 passes did not minimize the loss"):
         model = KernelClassifier(alpha=1e-3, max_passes=2).fit(X, FOUR)
     assert model.n_passes_ == 2
 
 
+@pytest.mark.delicate
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -307,6 +328,7 @@ def test_bad_parameters_are_told(parameters, message):
         KernelClassifier(**parameters).fit(X, FOUR)
 
 
+@pytest.mark.delicate
 def test_a_preconditioner_changes_nothing_of_its_argument():
     """A gradient that is overwritten by its solve spoils the steps after it."""
     P = Preconditioner.of(np.asfortranarray(np.eye(3)), 1.0, 1.0, None)
@@ -315,6 +337,7 @@ def test_a_preconditioner_changes_nothing_of_its_argument():
     assert (gradient == 1).all()
 
 
+@pytest.mark.delicate
 def test_a_descent_reaches_the_minimum_of_a_quadratic():
     A = np.diag([1.0, 10.0, 100.0])
     wanted = np.array([[1.0], [2.0], [3.0]])
@@ -327,6 +350,7 @@ def test_a_descent_reaches_the_minimum_of_a_quadratic():
     np.testing.assert_allclose(descent.point[:3], wanted, atol=1e-6)
 
 
+@pytest.mark.delicate
 def test_the_fit_of_no_weight_is_refused():
     with pytest.raises(ValueError, match="the weights of all rows are zero"):
         KernelClassifier(alpha=1.0).fit(X, FOUR, np.zeros(400))
