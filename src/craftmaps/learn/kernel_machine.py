@@ -65,6 +65,22 @@ class KernelMachine(OnePass):
         """Learn what another learner has learned, with the squared loss only."""
         return super().merge(other)
 
+    def save(self, path: Any, *, resumable: bool = False) -> None:
+        """Write the model to one file, from which `craftmaps.load` gives it back.
+
+        Parameters
+        ----------
+        path : path of the file
+        resumable : bool, default=False
+            Whether to store the sums of the rows too, which only the squared loss has.
+        """
+        if resumable and not _is_squared(self):
+            raise ValueError(
+                f"resumable=True keeps the sums of loss='squared', and loss={self.loss!r} has "
+                f"none; save it without."
+            )
+        super().save(path, resumable=resumable)
+
     def solve(self) -> Self:
         """Compute the solution for all rows, if it is not known yet, and let the rows go."""
         super().solve()
