@@ -358,9 +358,7 @@ def test_the_fit_of_no_weight_is_refused():
 
 def test_only_sums_can_be_resumed(tmp_path):
     model = KernelClassifier(alpha=1.0).fit(X, FOUR)
-    with pytest.raises(
-        ValueError, match="loss='log' has none; save it without"
-    ):
+    with pytest.raises(ValueError, match="loss='log' has none; save it without"):
         model.save(tmp_path / "model.craft", resumable=True)
     KernelClassifier(loss="squared").fit(X, FOUR).save(tmp_path / "model.craft", resumable=True)
     assert craftmaps.load(tmp_path / "model.craft").partial_fit(X, FOUR).n_samples_seen_ == 800
