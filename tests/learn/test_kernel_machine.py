@@ -48,17 +48,23 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
+    [KernelClassifier(), KernelRegressor()], expected_failed_checks=expected_failures
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
     [
-        KernelClassifier(),
         KernelClassifier(alpha=1.0),
         KernelClassifier(loss="squared"),
-        KernelRegressor(),
         KernelRegressor(loss="huber"),
         KernelRegressor(loss="quantile"),
     ],
     expected_failed_checks=expected_failures,
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks_of_every_loss(estimator, check):
     check(estimator)
 
 
