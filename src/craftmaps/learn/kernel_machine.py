@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -36,7 +36,7 @@ class KernelMachine(OnePass):
     max_passes: int
     alpha_per_target = False
     n_folds = 5
-    _blocks_again: Any = None  # blocks that can be iterated again, during a fit
+    _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
 
     @abstractmethod
     def _new_loss(self, fit: Fit) -> Loss: ...
@@ -101,11 +101,11 @@ class KernelMachine(OnePass):
             raise ValueError(
                 f"checkpoints are for loss='squared'; loss={self.loss!r} takes several passes."
             )
-        self._blocks_again = blocks
+        self.__dict__["_blocks_again"] = blocks
         try:
             return super()._fit_blocks(blocks, None, *args)
         finally:
-            del self._blocks_again
+            del self.__dict__["_blocks_again"]
 
     def _new_stream(
         self, feature_map: Any, n_features: int, n_rows: int | None, dtype: np.dtype
