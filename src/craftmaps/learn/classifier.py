@@ -11,7 +11,8 @@ from craftmaps.learn.calibration import log_loss, temperature
 from craftmaps.learn.classes import ClassLearner
 from craftmaps.learn.codes import DISCRIMINANT
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.one_pass import CHECKPOINT_SECONDS, Loss, OnePass, renamed_every
+from craftmaps.learn.mergeable import CHECKPOINT_SECONDS, renamed_every
+from craftmaps.learn.one_pass import Loss, OnePass
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable
