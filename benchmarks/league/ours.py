@@ -8,7 +8,6 @@ from sklearn.pipeline import make_pipeline
 
 from benchmarks.league.case import Case
 from benchmarks.league.columns import one_hot
-from craftmaps.diagnose import recommend
 
 N_COMPONENTS = 1024
 
@@ -20,6 +19,8 @@ class Advised(BaseEstimator):
         self.case = case
 
     def fit(self, X: Any, y: np.ndarray) -> "Advised":
+        from craftmaps.diagnose import recommend
+
         advice = recommend(X, y, N_COMPONENTS, task=self.case.task, random_state=self.case.seed)
         self.model_ = advice.estimator.fit(X, y)
         self.classes_ = getattr(self.model_, "classes_", None)
