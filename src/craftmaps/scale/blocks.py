@@ -3,13 +3,14 @@
 import glob
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from craftmaps.scale.files.column_types import GIVEN_TYPES
 from craftmaps.scale.files.csv import CsvFiles
 from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.numpy import NpyFiles, NpzFiles
@@ -28,6 +29,8 @@ _SUFFIXES = {
     "csv": (".csv", ".tsv"),
     "svmlight": (".svmlight", ".libsvm", ".svm"),
 }
+FORMATS = tuple(_SUFFIXES)
+_TABLES = ("parquet", "csv")  # formats whose columns have types of their own
 _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
     "npz": NpzFiles,
     "parquet": ParquetFiles,
@@ -41,7 +44,7 @@ class Files(Protocol):
 
     There are `n_files` files of rows, the first of `paths`; others are read beside them. `names`
     are those of the columns of X, None for formats without names. `n_rows` is None where only
-    reading all rows would count them.
+    reading all rows would count them. `schema` is None unless X is an Arrow table.
     """
 
     paths: list[str]
@@ -50,6 +53,9 @@ class Files(Protocol):
 
     @property
     def n_rows(self) -> int | None: ...
+
+    @property
+    def schema(self) -> Any: ...
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]: ...
 
@@ -86,6 +92,14 @@ class Blocks:
     @n_rows.setter
     def n_rows(self, value: int | None) -> None:
         self._n_rows = value
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema of the tables X in all blocks, None where X is an array.
+
+        For CSV files, the first call reads all rows once, to find types that take all values.
+        """
+        return self._files.schema
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         with closing(self.from_position()) as blocks:
@@ -148,6 +162,9 @@ def read(
     delimiter: str | None = None,
     n_columns: int | None = None,
     zero_based: bool = False,
+    table: bool | str = "auto",
+    types: Mapping[Any, str] | None = None,
+    decimal: str = ".",
 ) -> Blocks:
     """Blocks (X, y) of files of any size, for `fit_blocks`.
 
@@ -174,33 +191,54 @@ def read(
         their order there; without `columns`, a file that has other columns is an error.
     dtype : float32, float64 or None, default=None
         The type of X. None is float32 if the columns are that precise or less, otherwise float64.
+        If it is given, X is an array and no table, unless `table` or `types` say otherwise.
     on_bad_rows : {"error", "skip"}, default="error"
-        What to do about rows with too few or too many values, and values that are no finite
-        numbers: an error that names file, row and column, or a warning with their number at the
-        end.
+        What to do about rows with too few or too many values, without a target, and, where X is an
+        array, with values that are no finite numbers: an error that names file, row and column, or
+        a warning with their number at the end.
     format : {"npy", "npz", "parquet", "csv", "svmlight"} or None, default=None
         None tells it from the suffix: .npy, .npz, .parquet, .csv, .tsv, .svmlight or .libsvm, the
-        texts perhaps followed by .gz, .bz2 or .xz.
+        texts perhaps followed by .gz, .bz2, .xz or .zst.
     header : bool, default=True
         Whether the first line of a CSV file holds names. Otherwise columns have indices alone.
     delimiter : str, default=None
-        What separates the values of CSV files; None is a tab for .tsv, otherwise a comma.
+        What separates the values of CSV files; None is a tab for .tsv, otherwise the first of
+        comma, tab, semicolon and bar that the first line has.
     n_columns : int, default=None
         Number of columns of svmlight files. None finds the largest index by reading the files once
         more. An index beyond it is an error, and is passed over where `columns` are chosen.
     zero_based : bool, default=False
         Whether svmlight files count columns from 0 rather than 1.
+    table : bool or "auto", default="auto"
+        Whether X is a `pyarrow.Table`, whose columns may hold text, dates, booleans and missing
+        values: for `KernelClassifier`, `KernelRegressor` and `TableEncoder`. "auto" looks at the
+        first rows of CSV and Parquet files, about 4 MB. X is an array if all their values are
+        finite numbers (with on_bad_rows="skip": more than half in each column), otherwise a table.
+        If later rows hold other values, the error says so, and table=True takes them.
+    types : dict of column names to {"number", "text", "date"}, default=None
+        What columns of a table hold, where it shall not be found from their values: for new rows,
+        what it was in the rows that were learned from.
+    decimal : {".", ","}, default="."
+        The decimal point in CSV files.
 
     Returns
     -------
     Blocks
-        X is an array, or a CSR matrix from svmlight files. y keeps its type: numbers or text.
+        X is an array, a `pyarrow.Table`, or a CSR matrix from svmlight files. y keeps its type:
+        numbers or text.
 
     Notes
     -----
     Rows are counted from 0 in errors about binary files, lines from 1. No pickle is ever read.
     Labels in CSV files keep their identity: a column is read as numbers only where every label is
     written as one, so "007", "0x1F" and whole numbers beyond 64 bits stay text.
+
+    A table has the same columns and types in all blocks of all files. The types of CSV files are
+    found by reading all rows once more, before the first block: whole numbers, numbers, true and
+    false, dates and times in ISO format (2024-12-31, 2024-12-31 23:59:59), otherwise text. Codes
+    such as "007" stay text. Empty values, NA, N/A, NaN, null, None and their like are missing.
+    Quoted values may hold newlines; errors name the last line of such a row. Types of Parquet
+    files are the stored ones, and must have one in common that takes the columns of all files.
 
     Examples
     --------
@@ -222,9 +260,11 @@ def read(
     check_choice("on_bad_rows", on_bad_rows, ("error", "skip"))
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32, float64 or None, got {dtype!r}.")
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
     paths = _expanded(path, known_only=format is None)
     kind = _format_of(paths) if format is None else format
-    check_choice("format", kind, tuple(_SUFFIXES))
+    check_choice("format", kind, FORMATS)
     options = ReadOptions(
         target=target,
         weight=weight,
@@ -236,6 +276,9 @@ def read(
         delimiter=delimiter,
         n_columns=n_columns,
         zero_based=zero_based,
+        table=_checked_table(table, types, kind),
+        types=_checked_types(types),
+        decimal=decimal,
     )
     files: Files
     if kind == "npy":
@@ -248,10 +291,30 @@ def read(
         "dtype": repr(options.dtype),
         "on_bad_rows": on_bad_rows,
         "layout": repr((kind, header, delimiter, n_columns, zero_based)),
+        "table": repr((table, types, decimal)),
     }
     if weight is not None:
         identity["weight"] = repr(weight)
     return Blocks(files, options, identity)
+
+
+def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
+    """The parameter `table` of `read`, for files of a format."""
+    if table not in (True, False, "auto"):
+        raise ValueError(f"table must be True, False or 'auto', got {table!r}.")
+    if kind in _TABLES:
+        if table is False and types:
+            raise ValueError("types are those of tables; leave out types or table=False.")
+        return "auto" if table == "auto" else bool(table)
+    if table is True or types:
+        raise ValueError(f"{kind} files hold arrays; tables are read from CSV and Parquet files.")
+    return False
+
+
+def _checked_types(types: Any) -> Mapping[Any, str]:
+    for name, kind in ({} if types is None else types).items():
+        check_choice(f"types[{name!r}]", kind, GIVEN_TYPES)
+    return types or {}
 
 
 def format_of(path: Any) -> str:
