@@ -1,11 +1,9 @@
 """Rows of files that are larger than memory, block by block."""
 
-import glob
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,20 +14,12 @@ from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.numpy import NpyFiles, NpzFiles
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.parquet import ParquetFiles
+from craftmaps.scale.files.paths import FORMATS, common_format, expanded, files_beside
 from craftmaps.scale.files.pieces import Piece, Position, cut
 from craftmaps.scale.files.read_ahead import read_ahead
 from craftmaps.scale.files.svmlight import SvmlightFiles
-from craftmaps.scale.files.text import COMPRESSED
 from craftmaps.validation import check_choice, is_integer
 
-_SUFFIXES = {
-    "npy": (".npy",),
-    "npz": (".npz",),
-    "parquet": (".parquet", ".pq"),
-    "csv": (".csv", ".tsv"),
-    "svmlight": (".svmlight", ".libsvm", ".svm"),
-}
-FORMATS = tuple(_SUFFIXES)
 _TABLES = ("parquet", "csv")  # formats whose columns have types of their own
 _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
     "npz": NpzFiles,
@@ -243,8 +233,7 @@ def read(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> from craftmaps import OnePassClassifier
+    >>>     >>> from craftmaps import OnePassClassifier
     >>> from craftmaps.scale import read
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = [f"{i % 3},{i % 5},{'ab'[i % 3 == 1]}" for i in range(1000)]
@@ -262,8 +251,8 @@ def read(
         raise ValueError(f"dtype must be float32, float64 or None, got {dtype!r}.")
     if decimal not in (".", ","):
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
-    paths = _expanded(path, known_only=format is None)
-    kind = _format_of(paths) if format is None else format
+    paths = expanded(path, known_only=format is None)
+    kind = common_format(paths) if format is None else format
     check_choice("format", kind, FORMATS)
     options = ReadOptions(
         target=target,
@@ -282,7 +271,7 @@ def read(
     )
     files: Files
     if kind == "npy":
-        files = NpyFiles(paths, options, _files_beside(target), _files_beside(weight))
+        files = NpyFiles(paths, options, files_beside(target), files_beside(weight))
     else:
         files = _READERS[kind](paths, options)
     identity = {
@@ -317,65 +306,6 @@ def _checked_types(types: Any) -> Mapping[Any, str]:
     return types or {}
 
 
-def format_of(path: Any) -> str:
-    """The format of the files that a path, pattern, folder or list of them stands for."""
-    return _format_of(_expanded(path, known_only=True))
-
-
-def _expanded(path: Any, known_only: bool) -> list[str]:
-    """The files that a path, pattern, folder or list of them stands for."""
-    if isinstance(path, list | tuple):
-        return [file for one in path for file in _expanded(one, known_only)]
-    path = os.fspath(path)
-    if os.path.isdir(path):
-        inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file())
-        files = [file for file in inside if not _hidden(os.path.relpath(file, path))]
-        files = [file for file in files if not known_only or _suffix_format(file)]
-    else:
-        files = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    if not files:
-        raise FileNotFoundError(f"there is no file {path!r}, and none that matches it.")
-    for file in files:
-        if not os.path.isfile(file) and not os.path.isdir(file):
-            reason = "it is not a regular file, and files are read more than once; write it to a"
-            raise FileError(file, f"{reason} file first")
-    return files
-
-
-def _hidden(path: str) -> bool:
-    """Whether a file or its folder is one that engines write beside their data."""
-    return any(part.startswith((".", "_")) for part in Path(path).parts)
-
-
-def _files_beside(target: Any) -> list[str] | None:
-    """The files of targets or weights beside .npy files; None where a column is meant."""
-    return _expanded(target, known_only=False) if _is_path(target) else None
-
-
 def _state(path: str) -> tuple[int, int]:
     state = os.stat(path)
     return state.st_size, state.st_mtime_ns
-
-
-def _is_path(target: Any) -> bool:
-    if isinstance(target, list | tuple):
-        return bool(target) and all(map(_is_path, target))
-    return isinstance(target, str | os.PathLike)
-
-
-def _suffix_format(path: str) -> str | None:
-    name = path.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    return next((kind for kind, ends in _SUFFIXES.items() if name.endswith(ends)), None)
-
-
-def _format_of(paths: list[str]) -> str:
-    """The one format of all files."""
-    kinds = {path: _suffix_format(path) for path in paths}
-    for path, kind in kinds.items():
-        if kind is None:
-            raise FileError(path, "its suffix does not tell the format", "format")
-        if kind != kinds[paths[0]]:
-            raise FileError(path, f"its format is not the one of {paths[0]}; read them apart")
-    return str(kinds[paths[0]])

@@ -33,7 +33,7 @@ def ladders() -> tuple[tuple[Any, ...], ...]:
     )
 
 
-def wider(texts: Any, kind: Any) -> Any:
+def wider(texts: Any, kind: Any, decimal: str = ".") -> Any:
     """The type that takes the values of an Arrow array of text and those that `kind` was found for.
 
     The type of missing values alone is null.
@@ -48,16 +48,18 @@ def wider(texts: Any, kind: Any) -> Any:
     else:
         rungs = [pa.null(), *(rung for ladder in ladders() for rung in ladder)]
     head = _known(texts).drop_null()[:_HEAD_ROWS]  # refuses most types at once
-    likely = (rung for rung in rungs if fits(head, rung))
-    return next((rung for rung in likely if fits(texts, rung)), pa.string())
+    likely = (rung for rung in rungs if fits(head, rung, decimal))
+    return next((rung for rung in likely if fits(texts, rung, decimal)), pa.string())
 
 
-def fits(texts: Any, kind: Any) -> bool:
+def fits(texts: Any, kind: Any, decimal: str = ".") -> bool:
     """Whether all values of an Arrow array of text are of a type, or missing."""
-    return _cast(texts, kind) is not None
+    return _cast(texts, kind, decimal) is not None
 
 
-def converted(texts: Any, kind: Any, *, codes_count: bool = False) -> tuple[Any, np.ndarray | None]:
+def converted(
+    texts: Any, kind: Any, decimal: str = ".", *, codes_count: bool = False
+) -> tuple[Any, np.ndarray | None]:
     """An Arrow array of text as a type, and which rows have no value of it; None if all have.
 
     Missing values are null. Text is kept as it is. `codes_count` takes "007" for the number 7.
@@ -65,31 +67,38 @@ def converted(texts: Any, kind: Any, *, codes_count: bool = False) -> tuple[Any,
     pa = arrow()
     import pyarrow.compute as pc
 
-    column = _cast(texts, kind, codes_count)
+    column = _cast(texts, kind, decimal, codes_count)
     if column is not None:
         return column, None
     distinct = pc.unique(texts)
-    wrong = [value for value in distinct if _cast(pa.array([value]), kind, codes_count) is None]
+    wrong = [
+        value for value in distinct if _cast(pa.array([value]), kind, decimal, codes_count) is None
+    ]
     bad = pc.is_in(texts, pa.array(wrong))
-    return _cast(pc.if_else(bad, "", texts), kind, codes_count), _plain(bad)
+    return _cast(pc.if_else(bad, "", texts), kind, decimal, codes_count), _plain(bad)
 
 
-def share_of_numbers(texts: Any) -> float:
+def numbers(texts: Any, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
+    """As `converted`, to float64, where "007" is the number 7."""
+    return converted(texts, arrow().float64(), decimal, codes_count=True)
+
+
+def share_of_numbers(texts: Any, decimal: str = ".") -> float:
     """The share of finite numbers among the values of an Arrow array of text; 1 if it is empty."""
     if not len(texts):
         return 1.0
-    column, _ = converted(texts, arrow().float64(), codes_count=True)
+    column, _ = numbers(texts, decimal)
     return float(np.mean(np.isfinite(_plain(column.fill_null(np.nan)))))
 
 
-def as_given(texts: Any, name: str) -> tuple[Any, np.ndarray | None]:
+def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
     """As `converted`, to the type that a caller calls "number", "date" or "text".
 
     Booleans are numbers, and times with zones are times in UTC.
     """
     pa = arrow()
     kind = given_type(name)
-    column, wrong = converted(texts, kind, codes_count=True)
+    column, wrong = converted(texts, kind, decimal, codes_count=True)
     kin = {"number": pa.bool_(), "date": pa.timestamp("us", "UTC")}.get(name)
     if wrong is not None and fits(texts, kin):
         return converted(texts, kin)[0].cast(kind), None
@@ -103,7 +112,7 @@ def given_type(name: str) -> Any:
 
 
 def with_point(texts: Any, decimal: str) -> Any:
-    """Numbers with a decimal comma as numbers with a decimal point, and with a point as text."""
+    """Texts with decimal commas, if that is the sign, as texts with points; points are no signs."""
     import pyarrow.compute as pc
 
     if decimal == ".":
@@ -111,7 +120,7 @@ def with_point(texts: Any, decimal: str) -> Any:
     return pc.replace_substring(pc.replace_substring(texts, ".", "_"), decimal, ".")
 
 
-def _cast(texts: Any, kind: Any, codes_count: bool = False) -> Any:
+def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) -> Any:
     """The column as a type; None if a value is not of that type."""
     pa = arrow()
     import pyarrow.compute as pc
@@ -122,9 +131,12 @@ def _cast(texts: Any, kind: Any, codes_count: bool = False) -> Any:
     if kind == pa.null():
         trimmed = _known(pc.utf8_trim_whitespace(known))
         return pa.nulls(len(texts)) if trimmed.null_count == len(texts) else None
-    is_number = kind in ladders()[0] and not codes_count
-    if is_number and pc.any(pc.match_substring_regex(known, _CODE)).as_py():
-        return None
+    if kind in ladders()[0]:
+        known = with_point(known, decimal)
+        if not codes_count and pc.any(pc.match_substring_regex(known, _CODE)).as_py():
+            return None
+    if kind == pa.bool_() and pc.any(pc.is_in(known, pa.array(["0", "1"]))).as_py():
+        return None  # which are numbers, and none of them is `true`
     try:
         return known.cast(kind)
     except pa.ArrowInvalid:

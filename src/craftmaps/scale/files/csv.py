@@ -53,9 +53,11 @@ class CsvFiles:
         self.names = self._first.feature_names() if options.header else None
         self._bad_rows = BadRows(options, "line", self._first.feature_names(), tables=True)
         features, targets = self._sample()
-        self._kind = "decimal" if options.several or not targets else self._kind_of(targets[0])
+        self._kind = (
+            "decimal" if options.several or not targets else kind_of(self._pointed(targets[0]))
+        )
         self._tabular = options.as_tables(
-            column_types.share_of_numbers(self._pointed(one)) for one in features
+            column_types.share_of_numbers(one, options.decimal) for one in features
         )
 
     @cached_property
@@ -72,6 +74,7 @@ class CsvFiles:
         found: dict[Any, Any] = {
             name: pa.null() for name in self._first.feature_names() if name not in kinds
         }
+        decimal = self._options.decimal
         for path in self.paths if found else ():
             layout = self._layout(path)
             places = {name: layout.names.index(name) for name in found}
@@ -79,7 +82,7 @@ class CsvFiles:
             for text in self._row_texts(path, 0):
                 columns = self._texts(only, text).columns
                 for name, place in places.items():
-                    found[name] = column_types.wider(self._pointed(columns[place]), found[name])
+                    found[name] = column_types.wider(columns[place], found[name], decimal)
         kinds |= found
         return pa.schema([(str(name), kinds[name]) for name in self._first.feature_names()])
 
@@ -140,7 +143,10 @@ class CsvFiles:
             for name, place in zip(layout.feature_names(), layout.features, strict=True)
         ]
         numbers = [*layout.weights, *(layout.targets if self._options.several else ())]
-        columns = texts.columns | {place: self._number(texts.columns[place]) for place in numbers}
+        columns = texts.columns | {
+            place: column_types.numbers(texts.columns[place], self._options.decimal)[0]
+            for place in numbers
+        }
         weight = tables.weights_of([columns[place] for place in layout.weights])
         y, wrong = self._targets(layout, columns)
         faults += wrong
@@ -154,16 +160,14 @@ class CsvFiles:
 
     def _feature(self, name: Any, texts: Any, faults: list[Fault]) -> Any:
         """A column of X as its type; values that are of another one are added to `faults`."""
-        texts = self._pointed(texts)
-        given = self._options.types.get(name)
+        given, decimal = self._options.types.get(name), self._options.decimal
         if not self._tabular:
-            column, wrong = column_types.converted(
-                texts, tables.arrow().float64(), codes_count=True
-            )
+            column, wrong = column_types.numbers(texts, decimal)
         elif given is None:
-            column, wrong = column_types.converted(texts, self.schema.field(str(name)).type)
+            kind = self.schema.field(str(name)).type
+            column, wrong = column_types.converted(texts, kind, decimal)
         else:
-            column, wrong = column_types.as_given(texts, given)
+            column, wrong = column_types.as_given(texts, given, decimal)
         if wrong is not None:
             option = "on_bad_rows" if self._tabular else "table"
             faults.append(
@@ -171,26 +175,16 @@ class CsvFiles:
             )
         return column
 
-    def _number(self, texts: Any) -> Any:
-        """A column of targets or weights as numbers, null where there is none."""
-        kind = tables.arrow().float64()
-        return column_types.converted(self._pointed(texts), kind, codes_count=True)[0]
-
     def _targets(self, layout: Layout, columns: dict[int, Any]) -> tuple[Any, list[Fault]]:
         """Targets from columns of numbers or from one of text, and which of them are wrong."""
         if not layout.targets:
             return None, []
         targets = [columns[place] for place in layout.targets]
         if self._options.several:
-            y, missing = tables.labels(targets, several=True)
-            return y, [self._bad_rows.wrong_targets(missing)]
-        pointed = targets[0] if self._kind == "text" else self._pointed(targets[0])
-        y, wrong = targets_of(pointed, self._kind)
+            return tables.matrix(targets, np.dtype(np.float64)), []  # NaN is noticed there
+        texts = targets[0] if self._kind == "text" else self._pointed(targets[0])
+        y, wrong = targets_of(texts, self._kind)
         return y, [self._bad_rows.wrong_targets(wrong, targets[0])]
-
-    def _kind_of(self, targets: Any) -> str:
-        """What the first targets can be read as."""
-        return kind_of(self._pointed(targets))
 
     def _pointed(self, texts: Any) -> Any:
         return column_types.with_point(texts, self._options.decimal)

@@ -13,7 +13,7 @@ from craftmaps.loops.csv import find_rows
 from craftmaps.scale.files.errors import BadRowError, FileError
 from craftmaps.scale.files.text import lines_of
 
-MAX_QUOTED_BYTES = 1 << 24  # that a row may have after its first megabytes, if a quote stays open
+MAX_QUOTED_BYTES = 1 << 24  # of a row whose quoted value has not ended; a longer one is a mistake
 DELIMITERS = (",", "\t", ";", "|")  # the first of them in a header is taken, unless one is given
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # some programs begin a UTF-8 text with it
 
@@ -58,13 +58,7 @@ class RowText:
 
     @cached_property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        starts, stops, lines, end = _found(self.text, self.delimiter)
-        if end < len(self.text):  # the last row of a file is left open within quotes
-            last = [end], [len(self.text)], [self.text.count(b"\n")]
-            starts, stops, lines = (
-                np.append(found, one)
-                for found, one in zip((starts, stops, lines), last, strict=True)
-            )
+        starts, stops, lines, _ = _found(self.text, self.delimiter)
         return starts, stops, lines
 
 
@@ -80,12 +74,12 @@ def row_texts(path: str, first: int, delimiter: str) -> Iterator[RowText]:
             held, text = text[end:], text[:end]
             held_first = number + text.count(b"\n")
         if len(held) > MAX_QUOTED_BYTES:
-            reason = f"a quoted value has no end within {MAX_QUOTED_BYTES >> 20} MB"
-            raise FileError(path, reason, None, f"line {held_first + 1}")
+            break
         if text:
             yield RowText(path, number, text, delimiter)
-    if held:
-        yield RowText(path, held_first, held, delimiter)
+    if held:  # its row would take all others, so it is not left out as a bad row
+        reason = "the row has a quote that opens a value and no quote that closes it"
+        raise FileError(path, reason, None, f"line {held_first + 1}")
 
 
 def first_row(path: str, delimiter: str | None) -> tuple[bytes, str]:

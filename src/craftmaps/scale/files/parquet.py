@@ -14,6 +14,7 @@ from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Fault, Piece
 
 _BUFFER_BYTES = 1 << 16  # read at a time of a column, rather than a whole row group
+_SAMPLE_ROWS = 10_000  # that tell whether columns are finite numbers
 _PIECE_BYTES = 1 << 24  # a piece is several blocks: fewer, longer runs of each column
 
 
@@ -35,19 +36,20 @@ class ParquetFiles:
             ]
         self._whole = whole.schema
         self._first = tables.choose(whole.schema.names, options, paths[0])
-        self.names: list[str] = self._first.feature_names()
+        names = self._first.feature_names()
+        self.names: list[str] | None = names
         for place in (*self._first.targets, *self._first.weights):
             self._checked(whole.schema.field(self._first.names[place]), paths[0])
-        self._bad_rows = BadRows(options, "row", self.names, tables=True)
+        self._bad_rows = BadRows(options, "row", names, tables=True)
         self._piece_rows = options.block_rows
         self._tabular = True  # so that the first rows are read, whatever they hold
         self._tabular = options.as_tables(self._shares_of_numbers())
-        row_bytes = 8 * len(self.names)
+        row_bytes = 8 * len(names)
         self._dtype = np.dtype(np.float64)
         if not self._tabular:
-            kinds = [self._checked(whole.schema.field(name), paths[0]) for name in self.names]
+            kinds = [self._checked(whole.schema.field(name), paths[0]) for name in names]
             self._dtype = float_type(kinds) if options.dtype is None else options.dtype
-            row_bytes = self._dtype.itemsize * len(self.names)
+            row_bytes = self._dtype.itemsize * len(names)
         self._piece_rows *= max(1, _PIECE_BYTES // (row_bytes * options.block_rows))
 
     @cached_property
@@ -58,7 +60,10 @@ class ParquetFiles:
         import pyarrow as pa
         from pyarrow import parquet
 
-        kinds = {name: tables.plain_type(self._whole.field(name).type) for name in self.names}
+        kinds = {
+            name: tables.plain_type(self._whole.field(name).type)
+            for name in self._first.feature_names()
+        }
         for path in self.paths:
             with refusing_damage(path, "Parquet"):
                 stored = parquet.read_schema(path)
@@ -67,11 +72,12 @@ class ParquetFiles:
                 try:
                     kinds[name] = tables.common_type(kinds[name], kind)
                 except pa.ArrowException:
-                    reason = f"it holds {kind}, and {kinds[name]} in the files before"
-                    raise FileError(path, reason, "types", None, name) from None
-        for name in kinds.keys() & {*self._options.types}:
-            kinds[name] = column_types.given_type(self._options.types[name])
-        return pa.schema([(name, kinds[name]) for name in self.names])
+                    reason = f"it holds {kind}, and the files before {kinds[name]}; read them apart"
+                    raise FileError(path, reason, None, None, name) from None
+        for name, given in self._options.types.items():
+            if name in kinds and tables.is_text(kinds[name]):
+                kinds[name] = column_types.given_type(given)
+        return pa.schema(list(kinds.items()))
 
     @property
     def n_rows(self) -> int:
@@ -109,7 +115,7 @@ class ParquetFiles:
         """Columns as one Arrow table; values that are not of a given type are added to `faults`."""
         pa = tables.arrow()
         typed = []
-        for name, column in zip(self.names, columns, strict=True):
+        for name, column in zip(self.schema.names, columns, strict=True):
             kind, given = self.schema.field(name).type, self._options.types.get(name)
             column = column.cast(tables.plain_type(column.type))
             if given is not None and tables.is_text(column.type):
@@ -122,16 +128,23 @@ class ParquetFiles:
 
     def _shares_of_numbers(self) -> Iterator[float]:
         """The shares of finite numbers in the first rows; 0 for columns of other types."""
-        for name in self.names:
+        names = self._first.feature_names()
+        for name in names:
             if not tables.is_number(self._whole.field(name).type):
                 yield 0.0
+        n_rows, n_finite = 0, np.zeros(len(names))
         for file in range(self.n_files):
             with refusing_damage(self.paths[file], "Parquet"):
                 _, batch = next(self._batches(file, 0), (0, None))
-            if batch is not None:
-                X = tables.matrix([batch.column(name) for name in self.names], np.dtype(float))
-                yield from np.isfinite(X).mean(axis=0)
-                return
+                if batch is not None:
+                    columns = [batch.column(name) for name in names]
+                    if not all(tables.is_number(column.type) for column in columns):
+                        break  # which reading says
+                    X = tables.matrix(columns, np.dtype(float))
+                    n_rows, n_finite = n_rows + len(X), n_finite + np.isfinite(X).sum(axis=0)
+            if n_rows >= _SAMPLE_ROWS:
+                break
+        yield from n_finite / n_rows if n_rows else np.ones(len(names))
 
     def _batches(self, file: int, row: int) -> Iterator[tuple[int, Any]]:
         """Record batches, and the number of the first row of each."""
@@ -147,7 +160,7 @@ class ParquetFiles:
             names = opened.schema_arrow.names
             tables.choose_like(self._first, [*names, *partition], self._options, path)
             for name in stored:
-                if not (self._tabular and name in self.names):
+                if not self._tabular or name not in self._first.feature_names():
                     self._checked(opened.schema_arrow.field(name), path)
             sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
             ends = np.cumsum(sizes)
