@@ -86,6 +86,7 @@ def matern(
     if sparse.issparse(Y) or not least < scale < largest:
         return exact
     others = _Others(Y, dtype, centred=True)
+    originals = dense_block(Y, 0, Y.shape[0], dtype)  # to subtract the mean rounds
     loop = distances.matern32 if dtype == np.float32 else distances.matern64
     factors = [dtype.type(value) for value in (scale, *polynomial)]
 
@@ -96,7 +97,8 @@ def matern(
             exact(X, out)
             return
         np.matmul(moved, others.rows.T, out=out)
-        loop(out, norms, others.norms, moved, others.rows, *factors)
+        rows = dense_block(X, 0, X.shape[0], dtype)
+        loop(out, norms, others.norms, rows, originals, *factors)
 
     return fill
 
