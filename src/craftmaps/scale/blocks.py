@@ -233,7 +233,8 @@ def read(
     Examples
     --------
     >>> import tempfile
-    >>>     >>> from craftmaps import OnePassClassifier
+    >>> from pathlib import Path
+    >>> from craftmaps import OnePassClassifier
     >>> from craftmaps.scale import read
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = [f"{i % 3},{i % 5},{'ab'[i % 3 == 1]}" for i in range(1000)]
