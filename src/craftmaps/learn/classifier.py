@@ -155,6 +155,9 @@ class OnePassClassifier(ClassLearner, OnePass):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Learn from further rows. The system is solved when a result is first asked for.
 
+        If this raises, or is interrupted, the learner is what it was before, so that the call can
+        be repeated.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -222,10 +225,10 @@ class OnePassClassifier(ClassLearner, OnePass):
 
     def _calibrate(self) -> None:
         """Find the temperature, if it is not known."""
-        stream = self._begun()
-        with stream.lock:
-            if stream.temperature is None:
-                stream.temperature = temperature(*self.leave_one_out())
+        if self._begun().temperature is None:
+            with self._draft(same_rows=True) as draft:
+                if draft._stream.temperature is None:
+                    draft._stream.temperature = temperature(*draft.leave_one_out())
 
     def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Loss:
         """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""

@@ -22,6 +22,9 @@ class Mergeable(Learner):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from further rows. The system is solved when a result is first asked for.
 
+        If this raises, or is interrupted, the learner is what it was before, so that the call can
+        be repeated.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -78,7 +81,8 @@ class Mergeable(Learner):
                 "fit one map and give it to both as sklearn.frozen.FrozenEstimator(feature_map)."
             )
         self._check_mergeable(other)
-        self._merge(other)
+        with self._draft() as draft:
+            draft._merge(other)
         return self
 
     def _merge(self, other: Self) -> None:

@@ -19,6 +19,7 @@ from craftmaps.learn.solvers.span import Problem, RowSpace
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
+from craftmaps.threads import renew_after_fork
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
@@ -54,7 +55,7 @@ class FeatureStream:
     first_row : int, default=0
         The place of its first row, where this is a part of a longer stream.
     lock : RLock
-        Held while solving, because solving moves rows from the buffer into the sums.
+        Held by a thread that changes this stream or is about to replace it with a `draft` of it.
     """
 
     _stored: ClassVar = {
@@ -80,6 +81,9 @@ class FeatureStream:
     first_row = 0  # of files that do not say, as the next
     _calibrates = True  # of files that do not say
     _doubles: bool | None = None  # whether products are taken in float64; None before the first
+
+    _shares_sums: bool
+    _shares_rows: bool
 
     def __init__(
         self,
@@ -108,6 +112,22 @@ class FeatureStream:
         self._index = np.empty(capacity, np.int64)
         self._filled = 0
         self._closed = False  # whether the sums were left behind
+        self._protect()
+
+    def draft(self) -> Self:
+        """A copy that can be changed while this one stays as it is, and takes its place later.
+
+        Sums and rows are shared until the draft changes them, so that few rows cost little.
+        """
+        draft = object.__new__(type(self))
+        draft.__dict__.update(self.__dict__)
+        draft.sample = copy(self.sample)
+        draft._shares_sums = draft._shares_rows = True
+        renew_after_fork(draft)
+        return draft
+
+    def after_fork(self) -> None:
+        """Open the lock in a forked child, where the thread that held it does not exist."""
         self.lock = RLock()
 
     def add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, progress: Progress) -> None:
@@ -139,6 +159,7 @@ class FeatureStream:
     def merge(self, other: "FeatureStream") -> Self:
         """Add what another stream has seen through the same map; it stays as it is."""
         self._forget()
+        self._own_sums()
         for mine, theirs in zip(self.folds, other.folds, strict=True):
             mine.merge(theirs)
         self.n_rows += other.n_rows
@@ -190,10 +211,12 @@ class FeatureStream:
     def relabel(self, new_labels: np.ndarray, positions: np.ndarray) -> None:
         """Renumber classes after some were announced that no row has had: their target is -1."""
         self._forget()
+        self._own_sums()
         for fold in self.folds:
             if fold.n_features:
                 fold.add_constant_targets(positions, -1.0)
         if self._filled:
+            self._y = self._y.copy()
             self._y[: self._filled] = new_labels[self._y[: self._filled]]
         self.sample.labels = new_labels[self.sample.labels]
 
@@ -231,14 +254,15 @@ class FeatureStream:
     def __getstate__(self) -> dict[str, Any]:
         used = {name: getattr(self, name)[: self._filled] for name in _BUFFERS}
         state = self.__dict__ | used | {"_capacity": len(self._Z)}
-        del state["lock"]
+        for name in ("lock", "_shares_sums", "_shares_rows"):
+            del state[name]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         capacity = state.pop("_capacity")
         self.__dict__.update(state)
-        self.lock = RLock()
+        self._protect()
         for name in _BUFFERS:
             used = getattr(self, name)
             if name == "_y" and not len(used):
@@ -299,10 +323,26 @@ class FeatureStream:
     def _flush(self) -> None:
         if not self._filled:
             return
+        self._own_sums()
         Z, index = self._Z[: self._filled], self._index[: self._filled]
         Z = Z.astype(self._precision, copy=False)
-        _add_to_folds(self.folds, Z, *self._pending(), index, overwrite=True)
+        _add_to_folds(self.folds, Z, *self._pending(), index, overwrite=not self._shares_rows)
+        if self._shares_rows:
+            for name in _BUFFERS:
+                setattr(self, name, np.empty_like(getattr(self, name)))
+            self._shares_rows = False
         self._filled = 0
+
+    def _protect(self) -> None:
+        self.lock = RLock()
+        self._shares_sums = self._shares_rows = False  # with the stream that this is a draft of
+        renew_after_fork(self)
+
+    def _own_sums(self) -> None:
+        """Make sure that nobody else has these sums, before they are changed."""
+        if self._shares_sums:
+            self.folds = [copy(fold) for fold in self.folds]
+            self._shares_sums = False
 
     @property
     def _precision(self) -> np.dtype:
