@@ -138,6 +138,28 @@ def test_a_failed_partial_fit_changes_nothing(fault, before, alpha):
     np.testing.assert_array_equal(learner.predict_proba(X), untouched.predict_proba(X))
 
 
+@pytest.mark.parametrize("before", [20, N])
+def test_a_failed_partial_fit_of_a_learner_that_fades_changes_nothing(before):
+    X, y = rows(2 * N)
+    learner = OnePassRegressor(Root(), alpha=1.0, decay=0.99, block_rows=BLOCK_ROWS)
+    learner.partial_fit(X[:before], y[:before])
+    state = state_of(learner)
+    with pytest.raises(ValueError, match="not finite"):
+        learner.partial_fit(bad_feature(X, y)[0]["X"], y)
+    assert_same(state_of(learner), state)
+
+
+@pytest.mark.parametrize("before", [5, N])  # rows in the buffer, rows in the sums
+def test_a_failed_forget_changes_nothing(before):
+    X, y = rows(2 * N)
+    learner = OnePassRegressor(alpha=1.0, block_rows=BLOCK_ROWS)
+    learner.partial_fit(X[:before], y[:before])
+    state = state_of(learner)
+    with pytest.raises(ValueError, match=r"never|left|more|rows"):
+        learner.forget(X[:before] + 5.0, y[:before])
+    assert_same(state_of(learner), state)
+
+
 def test_a_failed_partial_fit_of_a_regressor_changes_nothing():
     X, y = rows(2 * N)
     learner = OnePassRegressor(Root(), block_rows=BLOCK_ROWS).partial_fit(X[:50], y[:50])

@@ -5,16 +5,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from craftmaps.learn.base import Learner
+from craftmaps.learn.base import Learner, checked_weights
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.stream import fill_features
-from craftmaps.validation import warn
+from craftmaps.validation import is_number, warn
 
 CHECKPOINT_SECONDS = 60.0  # between two checkpoints
 
 
 class Mergeable(Learner):
     """A learner that keeps sums of its rows, which other rows can be added to or taken from."""
+
+    decay: float | None = None
 
     def _check_mergeable(self, other: Any) -> None:
         """Complain if the targets of another learner of this kind do not fit these."""
@@ -84,6 +86,50 @@ class Mergeable(Learner):
         with self._draft() as draft:
             draft._merge(other)
         return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: the model becomes what it would be, had it never seen them.
+
+        The sums of these rows are subtracted, and the rows leave the sample by which alpha is
+        chosen. The feature map stays as it is, whatever rows it was fitted on.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows as they were learned, in any order and any blocks.
+
+        Raises
+        ------
+        ValueError
+            If what would be left cannot be sums of rows, because some of these were never learned,
+            or if too little would be left. Nothing is changed then. As long as all rows are kept,
+            which they are if there are fewer of them than features, every row that was never
+            learned is noticed. Later only those are noticed that the sums show to be missing.
+        """
+        self._begun().check_open()
+        if self.decay is not None and self.decay != 1:
+            raise ValueError(
+                "a learner with decay does not know what weight its earlier rows have left; rows "
+                "fade by themselves, or set decay=None to forget some of them."
+            )
+        X, y = self._validated(X, y, reset=False)
+        weights = checked_weights(sample_weight, X)
+        self._check_targets(y)
+        targets = self._targets(y)
+        row_weights = self._row_weights(weights, y, targets)
+        self._check_rest(float(X.shape[0] if row_weights is None else row_weights.sum()))
+        with self._draft() as draft:
+            draft._stream.remove(X, targets, row_weights)
+        return self
+
+    def _check_rest(self, removed: float) -> None:
+        """Complain if the learner could not be solved after a weight of `removed` is gone."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        decay = self.decay
+        if decay is not None and (not is_number(decay) or not 0 < decay <= 1):
+            raise ValueError(f"decay must be None or a number above 0, at most 1, got {decay!r}.")
 
     def _merge(self, other: Self) -> None:
         self._stream.merge(other._stream)

@@ -11,7 +11,7 @@ from craftmaps.learn.mergeable import Mergeable
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers import from_sums, ridge
 from craftmaps.learn.solvers.cholesky import Cholesky, in_place
-from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_sequence
+from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_number, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate, largest_of_best
@@ -133,6 +133,7 @@ class OnePass(Mergeable):
             n_folds,
             sample_rows,
             calibrates,
+            1.0 if self.decay is None else float(self.decay),
         )
 
     def _solve(self) -> Solution:
@@ -247,6 +248,18 @@ class OnePass(Mergeable):
         return choose(
             n_kept, n_features, self.alpha, penalized=penalized, per_target=self.alpha_per_target
         )
+
+    def _check_rest(self, removed: float) -> None:
+        stream = self._stream
+        if (
+            is_number(self.alpha)
+            and not self.alpha
+            and stream.weight - removed <= stream.n_features
+        ):
+            raise ValueError(
+                f"without these rows the system of alpha=0 is singular: no more rows than "
+                f"{stream.n_features} features would be left. Set alpha above 0 first."
+            )
 
     def _check_parameters(self) -> None:
         alpha = self.alpha
