@@ -12,11 +12,17 @@ from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers import from_sums, ridge
 from craftmaps.learn.solvers.cholesky import Cholesky, in_place
-from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_sequence
+from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_number, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
-from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate, largest_of_best
+from craftmaps.learn.solvers.path import cross_validate
 from craftmaps.learn.solvers.penalty import penalty_of
+from craftmaps.learn.solvers.search import (
+    ALPHAS_PER_DECADE,
+    alpha_grid,
+    best_alpha,
+    largest_of_best,
+)
 from craftmaps.learn.solvers.solution import LeftOut, Solution
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream, fill_features
@@ -46,10 +52,6 @@ class OnePass(Learner):
     def _sample_rows(self) -> tuple[int, bool]:
         """Rows to keep, and whether they are kept when there are more rows than features."""
         return SAMPLE_ROWS, True
-
-    def _judges_by_left_out(self) -> bool:
-        """Whether "auto" judges alphas by rows left out, also if there are more than features."""
-        return False
 
     def _check_mergeable(self, other: Any) -> None:
         """Complain if the targets of another learner of this kind do not fit these."""
@@ -179,10 +181,10 @@ class OnePass(Learner):
         if problem.space is not None and not clear:
             # Rows are interpolated, and rounding hides what would be predicted without them. That
             # hardly depends on alpha where it is so small: the least alpha that shows it is used.
-            path = RidgePath(total, self.fit_intercept, penalty)
-            for alpha in path.grid()[::4]:
+            eps, trace = np.finfo(total.precision).eps, total.hessian.trace()
+            for alpha in alpha_grid(float(eps), float(trace))[::ALPHAS_PER_DECADE]:
                 if np.all(alpha > solution.alpha):
-                    larger = path.solve(alpha)
+                    larger = solver.solve(alpha)
                     fitted = held.Z @ larger.coef + larger.intercept
                     predicted, clear = solver.left_out_predictions(held, fitted, alpha)
                     if clear:
@@ -201,8 +203,7 @@ class OnePass(Learner):
             refuse_too_many_rows(n_rows, n_features, dtype.itemsize, spanned=spanned)
             capacity = n_rows
         else:
-            kind = self._choice(None, n_features, penalized)
-            copy = kind is not Solver.CHOLESKY or not in_place(self.fit_intercept, penalized)
+            copy = not is_number(self.alpha) or not in_place(self.fit_intercept, penalized)
             refuse_if_too_large(n_features, self._n_columns, dtype.itemsize, n_folds, copy=copy)
         sample_rows, calibrates = self._sample_rows()
         return FeatureStream(
@@ -235,8 +236,7 @@ class OnePass(Learner):
             errors = cross_validate(problem.folds, alpha, **options)
             alpha = best_alpha(alpha, errors, self.alpha_per_target)
         total = problem.total()
-        judges = total.weight <= stream.n_features or self._judges_by_left_out()
-        if is_auto(alpha) and judges and stream.sample.weights.any():
+        if is_auto(alpha) and stream.sample.weights.any():
             options["left_out"] = self._held_sample(problem)
         solution = ridge.solve(total, alpha, per_target=self.alpha_per_target, **options)
         if self._wants_discriminant():

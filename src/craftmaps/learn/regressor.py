@@ -59,12 +59,12 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         precision; 0 usually, and a warning otherwise. With a given alpha, the jitter of each
         feature is proportional to its squared norm.
     condition_ : float or ndarray
-        Condition number of the system that was solved: the ratio of extreme eigenvalues if alpha
-        was searched, otherwise LAPACK's estimate in the 1-norm for features of equal lengths.
-        After conjugate gradients it is an estimate from a sample of the rows.
+        Condition number of the system that was solved: LAPACK's estimate in the 1-norm for
+        features of equal lengths, or the ratio of extreme eigenvalues if they are known. After
+        conjugate gradients it is an estimate from a sample of the rows.
     alphas_, scores_ : ndarray of shape (n_alphas,) and (n_alphas, n_targets), or None
         The alphas that were tried, and the score of each: GCV, the loss of rows left out, or the
-        mean squared K-fold error. The log-loss of a classifier is one column for all targets.
+        mean squared K-fold error. The Brier score of a classifier is one column for all targets.
     solution_ : Solution
         Coefficients of shape (n_components, n_targets) and how they were found.
     feature_map_ : fitted transformer or None
@@ -168,11 +168,6 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
 
     def _sample_rows(self) -> tuple[int, bool]:
         return SAMPLE_ROWS if isinstance(self.alpha, str) else 0, True
-
-    def _judges_by_left_out(self) -> bool:
-        # GCV takes every row to have the mean leverage. Where leverages differ widely it chooses an
-        # alpha that is far too small, at which predictions for new rows explode.
-        return True
 
     def _check_mergeable(self, other: "OnePassRegressor") -> None:
         if other._n_targets != self._n_targets:

@@ -26,9 +26,9 @@ class Solution:
     intercept : ndarray of shape (n_targets,)
     alpha, jitter, condition : float, or ndarray of shape (n_targets,)
         `jitter` is the largest number that had to be added to an entry of the diagonal. `condition`
-        is the condition number of the matrix that was solved: the ratio of extreme eigenvalues if
-        alpha was searched, otherwise LAPACK's estimate in the 1-norm for features scaled to equal
-        lengths. After iteration it is an estimate from a sample of the rows.
+        is the condition number of the matrix that was solved: LAPACK's estimate in the 1-norm for
+        features scaled to equal lengths, or the ratio of extreme eigenvalues if they are known.
+        After iteration it is an estimate from a sample of the rows.
     alphas, scores : ndarray or None
         The alphas that were tried, if any, and the score of each.
     left_out : bool
