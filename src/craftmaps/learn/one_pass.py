@@ -23,7 +23,7 @@ from craftmaps.learn.solvers.search import (
     best_alpha,
     largest_of_best,
 )
-from craftmaps.learn.solvers.solution import LeftOut, Solution
+from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream, fill_features
 from craftmaps.validation import is_integer, warn
@@ -239,6 +239,7 @@ class OnePass(Learner):
         if is_auto(alpha) and stream.sample.weights.any():
             options["left_out"] = self._held_sample(problem)
         solution = ridge.solve(total, alpha, per_target=self.alpha_per_target, **options)
+        solution.y_mean, solution.y_spread = total.y_mean, np.sqrt(total.y_square / total.weight)
         if self._wants_discriminant():
             solution.discriminant = self._discriminant(problem, total, solution)
         if errors is not None:
@@ -261,6 +262,7 @@ class OnePass(Learner):
         rows = KeptRows(Z, weights, self.fit_intercept)
         solution = rows.solve(Y, float(alpha))
         solution.alphas, solution.scores, solution.left_out = alphas, scores, alphas is not None
+        solution.y_mean, solution.y_spread = mean_and_spread(Y, weights)
         if self._wants_discriminant():
             fitted, leverage = rows.predicted(solution), float(solution.mean_leverage or 0.0)
             predicted = _left_out_on_average(fitted, Y, weights, leverage)

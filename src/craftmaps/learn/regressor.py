@@ -10,6 +10,7 @@ from craftmaps.learn.base import FLOATS
 from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import SAMPLE_ROWS, OnePass
+from craftmaps.learn.solvers.solution import warn_of_far_predictions
 from craftmaps.learn.stored import check_regressor
 from craftmaps.learn.stream import Encode
 from craftmaps.storage.packing import storable
@@ -130,8 +131,13 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         return float(intercept[0]) if self._one_target else intercept
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets, of the shape of y."""
+        """Predicted targets, of the shape of y.
+
+        A warning says so if they lie more than ten standard deviations of the training targets
+        from their mean.
+        """
         predicted = np.concatenate(list(self._predicted(X)))
+        warn_of_far_predictions(predicted, self.solution_)
         return predicted[:, 0] if self._one_target else predicted
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
