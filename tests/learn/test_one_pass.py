@@ -24,6 +24,7 @@ from craftmaps import (
     Polynomial,
     RandomMaclaurin,
     TensorSketch,
+    load,
 )
 from craftmaps.learn import stream
 from craftmaps.learn.solvers import choose, ridge
@@ -556,3 +557,15 @@ def test_grid_search_reaches_into_the_map(digits):
     search = GridSearchCV(model, grid, cv=2).fit(X[TRAIN], y[TRAIN])
     assert search.best_params_["alpha"] == "auto"
     assert clone(search.best_estimator_).get_params()["alpha"] == "auto"
+
+
+def test_predictions_far_beyond_the_targets_come_with_a_warning(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (60, 2)), rng.standard_normal(60)
+    feature_map = FourierFeatures(Gaussian(0.3), 50, random_state=0)
+    wild = OnePassRegressor(feature_map, alpha=1e-12).fit(X, y)
+    wild.save(tmp_path / "wild.craft")
+    for model in (wild, load(tmp_path / "wild.craft")):
+        with pytest.warns(UserWarning, match=r"lie up to .* standard deviations of the training"):
+            model.predict(rng.uniform(-1, 1, (200, 2)))
+    OnePassRegressor(feature_map).fit(X, y).predict(rng.uniform(-1, 1, (200, 2)))  # says nothing

@@ -94,8 +94,9 @@ class Learner(BaseEstimator):
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of rows that the learner has seen."""
-        return self._begun().n_rows
+        """Number of rows that the learner has seen, without those that it was told to forget."""
+        stream = self._begun()
+        return stream.n_rows - stream.n_forgotten
 
     @property
     def solution_(self) -> Solution:
@@ -121,7 +122,7 @@ class Learner(BaseEstimator):
         try:
             with Progress(len(y) if hasattr(y, "__len__") else None) as line:
                 X, y = self._validated(X, y, reset=True)
-                weights = _checked_weights(sample_weight, X)
+                weights = checked_weights(sample_weight, X)
                 self._check_targets(y, whole=True)
                 self._set_targets(y)
                 self._fit_map(*self._sampled(X, y), n_rows=X.shape[0])
@@ -301,7 +302,7 @@ class Learner(BaseEstimator):
         """Learn from a block; the first one also fits the map, if that is not done."""
         first = not hasattr(self, "_stream")
         X, y = self._validated(X, y, reset=first)
-        weights = _checked_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, X)
         self._check_targets(y)
         if first:
             self._set_targets(y, classes)
@@ -384,7 +385,7 @@ class Learner(BaseEstimator):
         return tags
 
 
-def _checked_weights(weights: Any, X: Any) -> np.ndarray | None:
+def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
     if weights is None:
         return None
     weights = np.asarray(weights, dtype=np.float64)

@@ -11,7 +11,8 @@ from craftmaps.learn.calibration import brier_score, temperature
 from craftmaps.learn.classes import ClassLearner
 from craftmaps.learn.codes import DISCRIMINANT
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.one_pass import CHECKPOINT_SECONDS, Loss, OnePass, renamed_every
+from craftmaps.learn.mergeable import CHECKPOINT_SECONDS, renamed_every
+from craftmaps.learn.one_pass import Loss, OnePass
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable
@@ -60,6 +61,9 @@ class OnePassClassifier(ClassLearner, OnePass):
         stream; on all rows if there are no more, or if it is None. A map with `n_components` gets
         at least two rows for each of them. `partial_fit` samples its first block, and `fit_blocks`
         takes the first rows of an iterator that can be read only once.
+    decay : float or None, default=None
+        What the weight of every row is multiplied by whenever another row comes, for streams that
+        change: with 0.999, a row counts half after 700 others. None forgets nothing.
     random_state : int, RandomState instance, Generator or None, default=None
         For random codes. The feature map has its own.
 
@@ -129,6 +133,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         n_folds: int = 5,
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
+        decay: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.feature_map = feature_map
@@ -142,6 +147,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         self.n_folds = n_folds
         self.block_rows = block_rows
         self.map_rows = map_rows
+        self.decay = decay
         self.random_state = random_state
 
     @property

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 from craftmaps.learn.base import FLOATS
 from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.one_pass import SAMPLE_ROWS, OnePass
+from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.solvers.solution import warn_of_far_predictions
 from craftmaps.learn.stored import check_regressor
 from craftmaps.learn.stream import Encode
@@ -49,6 +49,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         stream; on all rows if there are no more, or if it is None. A map with `n_components` gets
         at least two rows for each of them. `partial_fit` samples its first block, and `fit_blocks`
         takes the first rows of an iterator that can be read only once.
+    decay : float or None, default=None
+        What the weight of every row is multiplied by whenever another row comes, for streams that
+        change: with 0.999, a row counts half after 700 others. None forgets nothing.
 
     Attributes
     ----------
@@ -111,6 +114,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         n_folds: int = 5,
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
+        decay: float | None = None,
     ) -> None:
         self.feature_map = feature_map
         self.alpha = alpha
@@ -119,6 +123,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         self.n_folds = n_folds
         self.block_rows = block_rows
         self.map_rows = map_rows
+        self.decay = decay
 
     @property
     def coef_(self) -> np.ndarray:
@@ -171,9 +176,6 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
     @property
     def _n_columns(self) -> int:
         return self._n_targets
-
-    def _sample_rows(self) -> tuple[int, bool]:
-        return SAMPLE_ROWS if isinstance(self.alpha, str) else 0, True
 
     def _check_mergeable(self, other: "OnePassRegressor") -> None:
         if other._n_targets != self._n_targets:

@@ -34,6 +34,11 @@ def check_estimator(estimator: Any) -> None:
             f"clusters fit the squared loss, from sums that merge, and loss={estimator.loss!r} "
             f"takes several passes; use loss='squared', or fit_blocks on one machine."
         )
+    if getattr(estimator, "decay", None) not in (None, 1):
+        raise ValueError(
+            f"decay={estimator.decay!r} follows the order of one stream, and partitions have no "
+            f"order; use decay=None, or fit_blocks on one machine."
+        )
 
 
 def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
