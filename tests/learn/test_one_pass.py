@@ -562,7 +562,7 @@ def test_grid_search_reaches_into_the_map(digits):
 def test_predictions_far_beyond_the_targets_come_with_a_warning(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (60, 2)), rng.standard_normal(60)
-    feature_map = FourierFeatures(Gaussian(0.3), 50, random_state=0)
+    feature_map = FourierFeatures(Gaussian(3.0), 55, random_state=0)
     wild = OnePassRegressor(feature_map, alpha=1e-12).fit(X, y)
     wild.save(tmp_path / "wild.craft")
     for model in (wild, load(tmp_path / "wild.craft")):

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from copy import copy, deepcopy
 from itertools import chain
 from typing import Any, Self
@@ -15,9 +15,11 @@ from sklearn.utils.validation import validate_data
 
 from craftmaps.learn import map_rows
 from craftmaps.learn.checkpoint import Checkpoint, positioned, unpacked
+from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import Encode, FeatureStream, fill_features
+from craftmaps.learn.uncertainty import Posterior
 from craftmaps.storage import model_file
 from craftmaps.validation import is_integer
 
@@ -92,6 +94,10 @@ class Learner(BaseEstimator):
     def _calibrate(self) -> None:
         """Compute what predictions need beside the solution."""
 
+    def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
+        """What is known about errors; `single` asks for it in float32, for files."""
+        raise ValueError(f"a {type(self).__name__} has no standard deviations.")
+
     @property
     def n_samples_seen_(self) -> int:
         """Number of rows that the learner has seen, without those that it was told to forget."""
@@ -101,12 +107,13 @@ class Learner(BaseEstimator):
     @property
     def solution_(self) -> Solution:
         """Coefficients for all rows so far, and how they were found; computed when first asked."""
-        stream = self._begun()
-        if stream.solution is None:
-            with stream.lock:
-                if stream.solution is None:  # another thread may have solved it meanwhile
-                    stream.solution = self._solve()
-        return stream.solution
+        solution = self._begun().solution
+        if solution is None:
+            with self._draft(same_rows=True) as draft:
+                solution = draft._stream.solution  # of another thread meanwhile
+                if solution is None:
+                    solution = draft._stream.solution = draft._solve()
+        return solution
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their targets y, and forget what was learned before.
@@ -127,7 +134,8 @@ class Learner(BaseEstimator):
                 self._set_targets(y)
                 self._fit_map(*self._sampled(X, y), n_rows=X.shape[0])
                 self._add(X, y, weights, line)
-                self.solve()
+            self._stream.solution = self._solve()  # in place: there is nothing to go back to
+            self.solve()
         except BaseException:
             self._forget()  # some of the rows are no model
             raise
@@ -154,9 +162,13 @@ class Learner(BaseEstimator):
         return self
 
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from further rows, after `begin` or another fit."""
+        """Learn from further rows, after `begin` or another fit.
+
+        The sums are changed in place, which takes less memory than `partial_fit`. If it raises,
+        some of the rows may have been learned, so throw the learner away.
+        """
         self._begun()
-        self._take(X, y, sample_weight, Progress(None, shown=False))
+        self._learn(X, y, sample_weight, Progress(None, shown=False))
         return self
 
     def solve(self) -> Self:
@@ -190,16 +202,21 @@ class Learner(BaseEstimator):
         self._stream.merge(self._begun().from_bytes(sums))
         return self
 
-    def for_prediction(self) -> Self:
-        """A copy that predicts and has no sums, which is small enough to be sent around."""
+    def for_prediction(self, *, uncertainty: bool = False) -> Self:
+        """A copy that predicts and has no sums, which is small enough to be sent around.
+
+        With `uncertainty` it has what standard deviations and intervals of a regressor need.
+        """
         self.solve()
         self._calibrate()
         light = copy(self)
         light._stream = self._stream.closed()
+        if uncertainty:
+            light._stream.posterior, light._stream.conformal = self._uncertainty(single=True)
         light.__dict__.pop("_probe", None)  # a row of somebody's data
         return light
 
-    def save(self, path: Any, *, resumable: bool = False) -> None:
+    def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
         """Write the model to one file, from which `craftmaps.load` gives it back.
 
         Parameters
@@ -207,10 +224,14 @@ class Learner(BaseEstimator):
         path : path of the file
         resumable : bool, default=False
             Whether to store the sums of the rows too, 4 n_components^2 bytes per fold, so that
-            `partial_fit` and `merge` can go on after loading. Without them the model predicts.
+            `partial_fit`, `merge` and `forget` can go on after loading. Without them the model
+            predicts.
+        uncertainty : bool, default=False
+            Whether to store what `predict(X, return_std=True)`, `predict_interval` and `sample_y`
+            of a regressor need, 4 n_components^2 bytes; a resumable file computes it from the sums.
         """
         if not resumable:
-            model_file.save(self.for_prediction(), path)
+            model_file.save(self.for_prediction(uncertainty=uncertainty), path)
             return
         self.solve()
         self._stream.check_open()
@@ -227,11 +248,23 @@ class Learner(BaseEstimator):
     ) -> Self:
         """Learn from blocks, from where a checkpoint was made if there is one."""
         self._forget()
-        kept: Checkpoint | None = None
-        position: list[Any] | None = None
-        if checkpoint is not None:
-            kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, {"classes": classes})
-            position = kept.restore()
+        options = {"classes": classes}
+        try:
+            kept: Checkpoint | None = None
+            if checkpoint is not None:
+                kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, options)
+            with kept or nullcontext():
+                self._learn_blocks(blocks, kept, progress, classes)
+                self._stream.solution = self._solve()  # in place: there is nothing to go back to
+        except BaseException:
+            self._forget()  # some of the rows are no model
+            raise
+        return self.solve()
+
+    def _learn_blocks(
+        self, blocks: Blocks, kept: Checkpoint | None, progress: bool | None, classes: Any
+    ) -> None:
+        position = None if kept is None else kept.restore()
         total = getattr(blocks, "n_rows", None)
         if position is None:
             self._begin_from_all(blocks, total, progress, classes)
@@ -240,14 +273,13 @@ class Learner(BaseEstimator):
         following = positioned(blocks, position, kept=kept is not None)
         with Progress(total, progress) as line, closing(following):
             for position, (X, y, weights) in self._begin_from_first(following, classes):
-                self._take(X, y, weights, line, classes)
+                self._learn(X, y, weights, line, classes)
                 if kept is not None:
                     kept.save_if_due(position)
         if not hasattr(self, "_stream"):
             raise ValueError("blocks is empty: there is nothing to learn from.")
         if kept is not None and position is not None:
             kept.save(position, finished=True)
-        return self.solve()
 
     def _begin_from_all(
         self, blocks: Blocks, total: int | None, progress: bool | None, classes: Any
@@ -296,7 +328,33 @@ class Learner(BaseEstimator):
             self._fit_map(map_rows.stacked(every_X)[first], np.concatenate(every_y)[first])
         return chain(held, remaining)
 
+    @contextmanager
+    def _draft(self, same_rows: bool = False) -> Iterator[Self]:
+        """A copy to be changed, which replaces this learner if all that is done inside succeeds.
+
+        Whatever ends it early, an error, Ctrl-C or a fork, leaves this learner as it was. Other
+        threads predict from it meanwhile, and wait if they want to change it too. `same_rows` says
+        that only results for the rows so far are computed, which the stream keeps.
+        """
+        with self._stream.lock if hasattr(self, "_stream") else nullcontext():
+            draft = object.__new__(type(self))
+            draft.__dict__.update(self.__dict__)
+            if hasattr(self, "_stream"):
+                draft._stream = self._stream.draft()
+            yield draft
+            if same_rows:
+                self._stream.__dict__ = draft._stream.__dict__
+            else:
+                self.__dict__ = draft.__dict__  # in one step
+
     def _take(
+        self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
+    ) -> None:
+        """Learn from a block whole or not at all."""
+        with self._draft() as draft:
+            draft._learn(X, y, sample_weight, line, classes)
+
+    def _learn(
         self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
     ) -> None:
         """Learn from a block; the first one also fits the map, if that is not done."""
@@ -343,16 +401,21 @@ class Learner(BaseEstimator):
 
     def _predicted(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted columns, some rows at a time."""
-        solution, stream = self.solution_, self._stream
+        solution = self.solution_
+        for Z in self._features(X):
+            yield Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype)
+
+    def _features(self, X: Any) -> Iterator[np.ndarray]:
+        """Features of rows, some at a time, in a buffer that is used again."""
+        stream = self._begun()
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        coef, intercept = (a.astype(X.dtype) for a in (solution.coef, solution.intercept))
         step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * X.dtype.itemsize))
         buffer = np.empty((min(step, X.shape[0]), stream.n_features), X.dtype)
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             Z = buffer[: rows.shape[0]]
             fill_features(stream.feature_map, rows, Z)
-            yield Z @ coef + intercept
+            yield Z
 
     def _begun(self) -> FeatureStream:
         """The stream of rows; complains if there is none."""

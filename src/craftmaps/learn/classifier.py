@@ -10,6 +10,7 @@ from scipy.special import softmax
 from craftmaps.learn.calibration import brier_score, temperature
 from craftmaps.learn.classes import ClassLearner
 from craftmaps.learn.codes import DISCRIMINANT
+from craftmaps.learn.intervals import check_coverage, set_scores, sets
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import CHECKPOINT_SECONDS, renamed_every
 from craftmaps.learn.one_pass import Loss, OnePass
@@ -160,6 +161,9 @@ class OnePassClassifier(ClassLearner, OnePass):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Learn from further rows. The system is solved when a result is first asked for.
 
+        If this raises, or is interrupted, the learner is what it was before, so that the call can
+        be repeated.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -212,6 +216,34 @@ class OnePassClassifier(ClassLearner, OnePass):
         t = self.temperature_
         return np.concatenate([softmax(t * scores, axis=1) for scores in self._scores(X)])
 
+    def predict_set(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """The classes that a row may have: a set that contains its own with a given probability.
+
+        A class is in the set if its probability is at least 1 - q, where q is the quantile of
+        1 - p(true class) among rows that did not teach the model: leave-one-out predictions for up
+        to 1,024 rows of the pass with the squared loss, a tenth of the rows with the log-loss. The
+        likeliest class is always in.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            The probability, on average over rows like those that were learned.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes), columns in the order of `classes_`
+        """
+        check_coverage(coverage)
+        self.solve()
+        self._calibrate()
+        conformal = self._stream.conformal
+        if conformal is None:
+            raise ValueError(
+                "this model was saved by a version without sets of classes; fit it again."
+            )
+        return sets(self.predict_proba(X), float(conformal.bound(coverage)[0]))
+
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scores of classes for a uniform sample of the rows, had each been left out of the pass.
 
@@ -226,11 +258,19 @@ class OnePassClassifier(ClassLearner, OnePass):
         return self.decoder_.scores(predicted), labels, weights
 
     def _calibrate(self) -> None:
-        """Find the temperature, if it is not known."""
+        """Find the temperature, if it is not known, and the scores for sets of classes."""
+        if not self._is_calibrated():
+            with self._draft(same_rows=True) as draft:
+                if not draft._is_calibrated():
+                    scores, labels, weights = draft.leave_one_out()
+                    stream = draft._stream
+                    stream.temperature = temperature(scores, labels, weights)
+                    probabilities = softmax(stream.temperature * scores, axis=1)
+                    stream.conformal = set_scores(probabilities, labels, weights)
+
+    def _is_calibrated(self) -> bool:
         stream = self._begun()
-        with stream.lock:
-            if stream.temperature is None:
-                stream.temperature = temperature(*self.leave_one_out())
+        return stream.temperature is not None and (stream.conformal is not None or stream._closed)
 
     def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Loss:
         """Brier score of calibrated probabilities.
