@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from craftmaps.learn.calibration import RowSample
+from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.normal_equations import NormalEquations, check_finite
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.removal import places_of
@@ -17,6 +18,7 @@ from craftmaps.learn.solvers import choose
 from craftmaps.learn.solvers.precision import loses_directions
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.solvers.span import Problem, RowSpace
+from craftmaps.learn.uncertainty import Posterior
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
@@ -73,6 +75,8 @@ class FeatureStream:
         "sample": RowSample,
         "solution": Solution | None,
         "temperature": float | None,
+        "posterior": Posterior | None,
+        "conformal": Conformal | None,
         "decay": float,
         "n_forgotten": int,
         "_calibrates": bool,
@@ -87,6 +91,8 @@ class FeatureStream:
     }
     first_row = n_forgotten = 0  # of files that do not say, as the next
     decay = 1.0
+    posterior: Posterior | None = None
+    conformal: Conformal | None = None
     _calibrates = True  # of files that do not say
     _doubles: bool | None = None  # whether products are taken in float64; None before the first
 
@@ -261,6 +267,8 @@ class FeatureStream:
         bare = FeatureStream(self.feature_map, self.n_features, 0, dtype, self.encode, n_folds)
         bare.n_rows, bare.solution, bare.temperature = self.n_rows, self.solution, self.temperature
         bare.n_forgotten = self.n_forgotten
+        if self.conformal is not None and not self.conformal.studentized:  # it needs no covariance
+            bare.conformal = self.conformal
         bare._closed = True
         return bare
 
@@ -268,6 +276,8 @@ class FeatureStream:
         used = {name: getattr(self, name)[: self._filled] for name in _BUFFERS}
         state = self.__dict__ | used | {"_capacity": len(self._Z)}
         del state["lock"]
+        if not self._closed:  # it comes from the sums
+            state["posterior"] = state["conformal"] = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -301,6 +311,9 @@ class FeatureStream:
         expect_array("Z of the sample", self.sample.Z, "f", (None, width))
         for fold in self.folds:
             expect(fold.n_features in (0, width), "sums of as many features")
+        if self.posterior is not None:
+            expect_array("centre", self.posterior.centre, "f", (width,))
+            expect(self.conformal is not None, "errors beside their covariance")
         if self.solution is not None:
             expect_array("coef", self.solution.coef, "f", (width, None))
 
@@ -323,7 +336,7 @@ class FeatureStream:
 
     def _forget(self) -> None:
         self.check_open()
-        self.solution = self.temperature = None
+        self.solution = self.temperature = self.posterior = self.conformal = None
 
     def _faded(self, n_rows: int, weights: np.ndarray | None) -> np.ndarray | None:
         """Let what was seen fade by the coming of so many rows; returns the weights of these."""
