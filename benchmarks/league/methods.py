@@ -17,7 +17,7 @@ class Method:
     make: Callable[[Case], Any]
     package: str = "scikit-learn"
     is_ours: bool = False
-    takes_dates: bool = False
+    takes_tables: bool = False  # text and dates as they are
 
 
 METHODS = (

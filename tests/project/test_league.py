@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pandas")
 
 from benchmarks.league import results
+from benchmarks.league.columns import plain
 from benchmarks.league.datasets import DATASETS, Rows
 from benchmarks.league.methods import METHODS
 from benchmarks.league.standings import compared, share_below, standings, tables
@@ -163,5 +164,10 @@ def test_real_tables_are_read_and_split(name):
     assert len(rows.X) == len(rows.y) > len(rows.y_test) == len(rows.X_test) > 50
     assert rows.X.shape[1] == rows.X_test.shape[1]
     assert not np.isnan(rows.y).any()
+    X, X_test = plain(rows.X, rows.X_test)
+    if hasattr(X, "dtypes"):
+        kinds = {str(kind) for kind in X.dtypes}
+        assert kinds <= {"category", "int32", "int64", "float64"}
+        assert X.dtypes.equals(X_test.dtypes)
     if rows.n_classes:
         assert set(np.unique(rows.y)) == set(range(rows.n_classes))
