@@ -1,0 +1,1 @@
+"""Which preparation, kernel and map suit these rows: the search behind feature_map="auto"."""
