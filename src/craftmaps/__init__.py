@@ -1,7 +1,7 @@
 """Kernel machines at the price of linear ones: compact random feature maps for scikit-learn.
 
-The public names are those in `__all__` of the rooms kernels, maps, learn and models. A room is
-imported when one of its names is first asked for, so that the command line starts without
+The public names are those in `__all__` of the rooms kernels, tables, maps, learn and models. A
+room is imported when one of its names is first asked for, so that the command line starts without
 scikit-learn.
 """
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from craftmaps.learn import *
     from craftmaps.maps import *
     from craftmaps.models import *
+    from craftmaps.tables import *
 
 __version__ = version("craftmaps")
 
-_ROOMS_OF_PUBLIC_NAMES = ("kernels", "maps", "learn", "models")
+_ROOMS_OF_PUBLIC_NAMES = ("kernels", "tables", "maps", "learn", "models")
 _MODULES = (*_ROOMS_OF_PUBLIC_NAMES, "diagnose", "scale", "deploy")
 
 

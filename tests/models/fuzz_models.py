@@ -51,6 +51,7 @@ from craftmaps import (
     Polynomial,
     RandomMaclaurin,
     ScaledMap,
+    TableEncoder,
     TensorSketch,
 )
 from craftmaps.loops.sketch import sketch_dense
@@ -91,6 +92,14 @@ HIDING += [
 
 ROWS = np.random.default_rng(0).random((40, 6)) / 6
 LABELS = np.array(["ape", "bee", "cat"])[np.arange(40) % 3]
+TABLE = {
+    "number": [None, *np.exp(9 * ROWS[1:, 0])],
+    "tail": ROWS[:, 1] ** 9,
+    "flag": [None, 1.0] * 20,
+    "label": LABELS,
+    "text": [None, *(f"{label} {i}" for i, label in enumerate(LABELS[1:]))],
+    "day": np.arange(40).astype("datetime64[D]"),
+}
 
 
 def models():
@@ -163,6 +172,11 @@ def models():
     yield "kernel-classifier-two", two_classes, {}
     robust = KernelRegressor(sketch, loss="huber", alpha=1.0).fit(ROWS, ROWS[:, 0])
     yield "kernel-regressor", robust, {}
+    kinds = {"text": "text"}
+    yield "table", TableEncoder(kinds, dtype=np.float64).fit(TABLE), {}
+    yield "table-quantiles", TableEncoder(kinds, scaling="quantile").fit(TABLE), {}
+    yield "table-array", TableEncoder().fit(np.where(ROWS < 0.1, ROWS, np.nan)), {}
+    yield "table-sparse", TableEncoder().fit(sparse.csr_array(ROWS)), {}
 
 
 @cache
@@ -362,7 +376,7 @@ def use(model, kind):
     X = np.random.default_rng(1).random((5, min(n_columns, 10_000))) / 6
     X = [X, X.astype(np.float32), sparse.csr_array(X)][kind]
     if hasattr(type(model), "transform"):
-        model.transform(X)
+        model.transform(TABLE if hasattr(model, "feature_names_in_") else X)
         return
     model.predict(X)
     if isinstance(model, OnePassClassifier):

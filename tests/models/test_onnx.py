@@ -52,9 +52,9 @@ TRAIN, TEST = slice(0, 1200), slice(1200, None)
 def run(tmp_path):
     """What the exported model gives for rows."""
 
-    def run_exported(estimator, X):
+    def run_exported(estimator, X, **options):
         path = tmp_path / "model.onnx"
-        export_onnx(estimator, path)
+        export_onnx(estimator, path, **options)
         domains = {node.domain for node in onnx.load(path).graph.node}
         assert domains == {""}, "operators that are not standard"
         return onnxruntime.InferenceSession(path).run(None, {"X": X})
@@ -420,3 +420,17 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ImportError, match=r"needs the package onnx; .*craftmaps\[onnx\]"):
         export_onnx(TensorSketch().fit(X), tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("n_components", [100, 600])  # fewer and more than rows
+def test_standard_deviations(n_components, run):
+    feature_map = FourierFeatures(Gaussian(0.5), n_components, random_state=0)
+    rng = np.random.default_rng(0)
+    rows_of = rng.standard_normal((300, 13)).astype(np.float32)
+    y = np.column_stack([rows_of[:, 0] ** 2, rows_of[:, 1]]) + rng.standard_normal((300, 2))
+    model = OnePassRegressor(feature_map, alpha=0.1).fit(rows_of, y)
+    expected = model.predict(X.astype(np.float64), return_std=True)
+    for found, wanted in zip(run(model, X, return_std=True), expected, strict=True):
+        assert_close(found, wanted)
+    with pytest.raises(ValueError, match="return_std is for regressors, got a FourierFeatures"):
+        run(model.feature_map_, X, return_std=True)

@@ -11,6 +11,7 @@ CONTRACT = [
     "OnePassClassifier",
     "OnePassRegressor",
     "NormalEquations",
+    "TableEncoder",
     "ScaledMap",
     "MetricMap",
     "ImageMap",

@@ -15,9 +15,11 @@ from sklearn.utils.validation import validate_data
 
 from craftmaps.learn import map_rows
 from craftmaps.learn.checkpoint import Checkpoint, positioned, unpacked
+from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import Encode, FeatureStream, fill_features
+from craftmaps.learn.uncertainty import Posterior
 from craftmaps.storage import model_file
 from craftmaps.validation import is_integer
 
@@ -92,10 +94,15 @@ class Learner(BaseEstimator):
     def _calibrate(self) -> None:
         """Compute what predictions need beside the solution."""
 
+    def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
+        """What is known about errors; `single` asks for it in float32, for files."""
+        raise ValueError(f"a {type(self).__name__} has no standard deviations.")
+
     @property
     def n_samples_seen_(self) -> int:
-        """Number of rows that the learner has seen."""
-        return self._begun().n_rows
+        """Number of rows that the learner has seen, without those that it was told to forget."""
+        stream = self._begun()
+        return stream.n_rows - stream.n_forgotten
 
     @property
     def solution_(self) -> Solution:
@@ -121,7 +128,7 @@ class Learner(BaseEstimator):
         try:
             with Progress(len(y) if hasattr(y, "__len__") else None) as line:
                 X, y = self._validated(X, y, reset=True)
-                weights = _checked_weights(sample_weight, X)
+                weights = checked_weights(sample_weight, X)
                 self._check_targets(y, whole=True)
                 self._set_targets(y)
                 self._fit_map(*self._sampled(X, y), n_rows=X.shape[0])
@@ -189,16 +196,21 @@ class Learner(BaseEstimator):
         self._stream.merge(self._begun().from_bytes(sums))
         return self
 
-    def for_prediction(self) -> Self:
-        """A copy that predicts and has no sums, which is small enough to be sent around."""
+    def for_prediction(self, *, uncertainty: bool = False) -> Self:
+        """A copy that predicts and has no sums, which is small enough to be sent around.
+
+        With `uncertainty` it has what standard deviations and intervals of a regressor need.
+        """
         self.solve()
         self._calibrate()
         light = copy(self)
         light._stream = self._stream.closed()
+        if uncertainty:
+            light._stream.posterior, light._stream.conformal = self._uncertainty(single=True)
         light.__dict__.pop("_probe", None)  # a row of somebody's data
         return light
 
-    def save(self, path: Any, *, resumable: bool = False) -> None:
+    def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
         """Write the model to one file, from which `craftmaps.load` gives it back.
 
         Parameters
@@ -206,10 +218,14 @@ class Learner(BaseEstimator):
         path : path of the file
         resumable : bool, default=False
             Whether to store the sums of the rows too, 4 n_components^2 bytes per fold, so that
-            `partial_fit` and `merge` can go on after loading. Without them the model predicts.
+            `partial_fit`, `merge` and `forget` can go on after loading. Without them the model
+            predicts.
+        uncertainty : bool, default=False
+            Whether to store what `predict(X, return_std=True)`, `predict_interval` and `sample_y`
+            of a regressor need, 4 n_components^2 bytes; a resumable file computes it from the sums.
         """
         if not resumable:
-            model_file.save(self.for_prediction(), path)
+            model_file.save(self.for_prediction(uncertainty=uncertainty), path)
             return
         self.solve()
         self._stream.check_open()
@@ -301,7 +317,7 @@ class Learner(BaseEstimator):
         """Learn from a block; the first one also fits the map, if that is not done."""
         first = not hasattr(self, "_stream")
         X, y = self._validated(X, y, reset=first)
-        weights = _checked_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, X)
         self._check_targets(y)
         if first:
             self._set_targets(y, classes)
@@ -342,16 +358,21 @@ class Learner(BaseEstimator):
 
     def _predicted(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted columns, some rows at a time."""
-        solution, stream = self.solution_, self._stream
+        solution = self.solution_
+        for Z in self._features(X):
+            yield Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype)
+
+    def _features(self, X: Any) -> Iterator[np.ndarray]:
+        """Features of rows, some at a time, in a buffer that is used again."""
+        stream = self._begun()
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        coef, intercept = (a.astype(X.dtype) for a in (solution.coef, solution.intercept))
         step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * X.dtype.itemsize))
         buffer = np.empty((min(step, X.shape[0]), stream.n_features), X.dtype)
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             Z = buffer[: rows.shape[0]]
             fill_features(stream.feature_map, rows, Z)
-            yield Z @ coef + intercept
+            yield Z
 
     def _begun(self) -> FeatureStream:
         """The stream of rows; complains if there is none."""
@@ -384,7 +405,7 @@ class Learner(BaseEstimator):
         return tags
 
 
-def _checked_weights(weights: Any, X: Any) -> np.ndarray | None:
+def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
     if weights is None:
         return None
     weights = np.asarray(weights, dtype=np.float64)

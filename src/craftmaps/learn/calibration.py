@@ -13,9 +13,11 @@ from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
 from craftmaps.learn.map_rows import place_priority
+from craftmaps.learn.removal import places_of
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
+_SAME_WEIGHT = 1e-9  # of a row, below which nothing of it is left
 _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
 
 
@@ -24,17 +26,21 @@ class RowSample:
     """A uniform sample of at most `size` rows of a stream, whatever its blocks; samples merge.
 
     Each row has a priority that depends on its place in the stream alone; the lowest stay. `labels`
-    are classes, or the targets of a regression.
+    are classes, or the targets of a regression. With a decay below 1, rows stay with probabilities
+    in proportion to their weights, which fade (Efraimidis and Spirakis, "Weighted random sampling
+    with a reservoir", 2006).
     """
 
+    decay: float = 1.0
     size: int
     Z: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
     _priority: np.ndarray
 
-    def __init__(self, size: int, n_features: int, dtype: np.dtype) -> None:
+    def __init__(self, size: int, n_features: int, dtype: np.dtype, decay: float = 1.0) -> None:
         self.size = size
+        self.decay = decay
         self.Z = np.empty((0, n_features), dtype)
         self.labels = np.empty(0, np.int64)
         self.weights = np.empty(0)
@@ -47,7 +53,7 @@ class RowSample:
         expect(self.labels.dtype.kind in "iuf", "labels of numbers")
         expect(self.labels.shape[:1] == (n_rows,) and self.labels.ndim <= 2, "a label for each row")
         expect_array("weights", self.weights, "f", (n_rows,))
-        expect_array("priority", self._priority, "u", (n_rows,))
+        expect_array("priority", self._priority, "u" if self.decay == 1 else "uf", (n_rows,))
 
     def add(
         self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray, index: np.ndarray
@@ -55,7 +61,7 @@ class RowSample:
         """Consider rows whose places in the stream are `index`."""
         if not self.size:
             return
-        priority = place_priority(index)
+        priority = self._priorities(index)
         best = np.argsort(priority, kind="stable")[: self.size]
         if len(self._priority) == self.size:
             best = best[priority[best] < self._priority[-1]]
@@ -66,6 +72,22 @@ class RowSample:
         """Consider the rows of another sample of another stream."""
         self._keep(other.Z, other.labels, other.weights, other._priority)
         return self
+
+    def remove(self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
+        """Take rows out again, those that are here."""
+        places = places_of(Z, labels, self.Z, self.labels)
+        rest = self.weights.copy()
+        rest[places[places >= 0]] -= weights[places >= 0]
+        stay = rest > _SAME_WEIGHT
+        self.Z, self.labels, self.weights = self.Z[stay], self.labels[stay], rest[stay]
+        self._priority = self._priority[stay]
+
+    def _priorities(self, index: np.ndarray) -> np.ndarray:
+        priority = place_priority(index)
+        if self.decay == 1:
+            return priority
+        uniform = (priority.astype(np.float64) + 0.5) / 2.0**64
+        return np.asarray(np.log(-np.log(uniform)) + index * np.log(self.decay))
 
     def _keep(
         self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray, priority: np.ndarray

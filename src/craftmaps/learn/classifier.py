@@ -10,8 +10,10 @@ from scipy.special import softmax
 from craftmaps.learn.calibration import log_loss, temperature
 from craftmaps.learn.classes import ClassLearner
 from craftmaps.learn.codes import DISCRIMINANT
+from craftmaps.learn.intervals import check_coverage, set_scores, sets
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.one_pass import CHECKPOINT_SECONDS, Loss, OnePass, renamed_every
+from craftmaps.learn.mergeable import CHECKPOINT_SECONDS, renamed_every
+from craftmaps.learn.one_pass import Loss, OnePass
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable
@@ -60,6 +62,9 @@ class OnePassClassifier(ClassLearner, OnePass):
         stream; on all rows if there are no more, or if it is None. A map with `n_components` gets
         at least two rows for each of them. `partial_fit` samples its first block, and `fit_blocks`
         takes the first rows of an iterator that can be read only once.
+    decay : float or None, default=None
+        What the weight of every row is multiplied by whenever another row comes, for streams that
+        change: with 0.999, a row counts half after 700 others. None forgets nothing.
     random_state : int, RandomState instance, Generator or None, default=None
         For random codes. The feature map has its own.
 
@@ -129,6 +134,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         n_folds: int = 5,
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
+        decay: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.feature_map = feature_map
@@ -142,6 +148,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         self.n_folds = n_folds
         self.block_rows = block_rows
         self.map_rows = map_rows
+        self.decay = decay
         self.random_state = random_state
 
     @property
@@ -206,6 +213,34 @@ class OnePassClassifier(ClassLearner, OnePass):
         t = self.temperature_
         return np.concatenate([softmax(t * scores, axis=1) for scores in self._scores(X)])
 
+    def predict_set(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """The classes that a row may have: a set that contains its own with a given probability.
+
+        A class is in the set if its probability is at least 1 - q, where q is the quantile of
+        1 - p(true class) among rows that did not teach the model: leave-one-out predictions for up
+        to 1,024 rows of the pass with the squared loss, a tenth of the rows with the log-loss. The
+        likeliest class is always in.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            The probability, on average over rows like those that were learned.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes), columns in the order of `classes_`
+        """
+        check_coverage(coverage)
+        self.solve()
+        self._calibrate()
+        conformal = self._stream.conformal
+        if conformal is None:
+            raise ValueError(
+                "this model was saved by a version without sets of classes; fit it again."
+            )
+        return sets(self.predict_proba(X), float(conformal.bound(coverage)[0]))
+
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scores of classes for a uniform sample of the rows, had each been left out of the pass.
 
@@ -220,11 +255,14 @@ class OnePassClassifier(ClassLearner, OnePass):
         return self.decoder_.scores(predicted), labels, weights
 
     def _calibrate(self) -> None:
-        """Find the temperature, if it is not known."""
+        """Find the temperature, if it is not known, and the scores for sets of classes."""
         stream = self._begun()
         with stream.lock:
-            if stream.temperature is None:
-                stream.temperature = temperature(*self.leave_one_out())
+            if stream.temperature is None or (stream.conformal is None and not stream._closed):
+                scores, labels, weights = self.leave_one_out()
+                stream.temperature = temperature(scores, labels, weights)
+                probabilities = softmax(stream.temperature * scores, axis=1)
+                stream.conformal = set_scores(probabilities, labels, weights)
 
     def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Loss:
         """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""

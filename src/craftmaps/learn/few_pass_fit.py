@@ -19,6 +19,7 @@ from craftmaps.learn.solvers.span import RowSpace
 _SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner
 _JUDGING_ROWS = 3000  # held out, in as many folds as that takes
 _LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alpha is tried
+JUDGING_TOLERANCE = 1e-3  # of a model that is only asked for its predictions of rows held out
 _HELD_OUT = 0  # the fold that is held out to look at predictions
 
 

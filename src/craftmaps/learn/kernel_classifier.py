@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from craftmaps.learn.calibration import temperature
 from craftmaps.learn.classifier import OnePassClassifier
 from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, OneBit, OneVsRest
-from craftmaps.learn.few_pass_fit import Fit
+from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
+from craftmaps.learn.intervals import set_scores
 from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
@@ -157,12 +159,17 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         return super()._row_weights(weights, y, targets)
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
-        """Probabilities of the log-loss need no temperature; bits of a code are not independent."""
-        self._stream.temperature = 1.0
+        """What rows held out tell: the scores for sets of classes, and a temperature for codes.
+
+        Probabilities of the log-loss need none, but the bits of a code are not independent.
+        """
+        rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
+        scores = self._code.scores(rows.predicted)
+        factor = 1.0
         if isinstance(self._code, CodeMatrix):
-            rows = fit.held_out(end, alpha, self.tol, self.max_passes)
-            scores = self._code.scores(rows.predicted)
-            self._stream.temperature = temperature(scores, rows.y, rows.weights)
+            factor = temperature(scores, rows.y, rows.weights)
+        self._stream.temperature = factor
+        self._stream.conformal = set_scores(softmax(factor * scores, axis=1), rows.y, rows.weights)
 
     def _calibrate(self) -> None:
         self._begun()

@@ -65,7 +65,7 @@ class KernelMachine(OnePass):
         """Learn what another learner has learned, with the squared loss only."""
         return super().merge(other)
 
-    def save(self, path: Any, *, resumable: bool = False) -> None:
+    def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
         """Write the model to one file, from which `craftmaps.load` gives it back.
 
         Parameters
@@ -73,13 +73,16 @@ class KernelMachine(OnePass):
         path : path of the file
         resumable : bool, default=False
             Whether to store the sums of the rows too, which only the squared loss has.
+        uncertainty : bool, default=False
+            Whether to store the covariance of coefficients too, see `OnePassRegressor`. Intervals
+            and sets of the other losses need no more than is always stored.
         """
         if resumable and not _is_squared(self):
             raise ValueError(
                 f"resumable=True keeps the sums of loss='squared', and loss={self.loss!r} has "
                 f"none; save it without."
             )
-        super().save(path, resumable=resumable)
+        super().save(path, resumable=resumable, uncertainty=uncertainty)
 
     def solve(self) -> Self:
         """Compute the solution for all rows, if it is not known yet, and let the rows go."""

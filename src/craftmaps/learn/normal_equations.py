@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from craftmaps.learn.removal import rest_of
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.loops.triangle import add_to_triangle
 from craftmaps.storage.expect import expect, expect_array
@@ -37,7 +38,7 @@ class NormalEquations:
     n_rows : int
         Rows seen.
     weight : float
-        Their total weight, n_rows without weights.
+        Their total weight; n_rows without weights and `scale`.
     n_features, n_targets : int
     z_mean, y_mean : ndarray of shape (n_features,) and (n_targets,)
     gradient : ndarray of shape (n_features, n_targets)
@@ -134,6 +135,28 @@ class NormalEquations:
             )
         self.n_rows += other.n_rows
         self.precision = min(self.precision, other.precision, key=lambda d: d.itemsize)
+        return self
+
+    def subtract(self, other: "NormalEquations") -> Self:
+        """Remove the rows of `other`, which stays as it is: the inverse of `merge`.
+
+        Raises ValueError, and changes nothing, if the rows of `other` cannot be among these, or if
+        less would be left than rounding errors allow.
+        """
+        if not other.n_features or not other.n_rows:
+            return self
+        self._check_sizes(other.n_features, other.n_targets)
+        self.__dict__.update(rest_of(self, other))
+        return self
+
+    def scale(self, factor: float) -> Self:
+        """Multiply the weight of every row by a number, for instance to let rows fade."""
+        if not is_number(factor) or factor < 0:
+            raise ValueError(f"factor must be a number of at least 0, got {factor!r}.")
+        if self.n_features:
+            for sums in (self._lower, self.gradient, self.y_square):
+                sums *= factor
+        self.weight *= factor
         return self
 
     def system(self, fit_intercept: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

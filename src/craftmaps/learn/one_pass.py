@@ -1,34 +1,32 @@
 """Squared loss from the sums of one pass: what OnePassClassifier and OnePassRegressor share."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from craftmaps.learn.base import Learner
 from craftmaps.learn.codes import Discriminant
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
+from craftmaps.learn.mergeable import Mergeable
 from craftmaps.learn.normal_equations import NormalEquations
-from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers import from_sums, ridge
 from craftmaps.learn.solvers.cholesky import Cholesky, in_place
-from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_sequence
+from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_number, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate, largest_of_best
 from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.solution import LeftOut, Solution
 from craftmaps.learn.solvers.span import Problem
-from craftmaps.learn.stream import FeatureStream, fill_features
-from craftmaps.validation import is_integer, warn
+from craftmaps.learn.stream import FeatureStream
+from craftmaps.validation import is_integer
 from craftmaps.validation import is_number as is_finite_number
 
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities, and to choose alpha where rows are few
-CHECKPOINT_SECONDS = 60.0  # between two checkpoints
 Loss = Callable[[np.ndarray], np.ndarray]
 
 
-class OnePass(Learner):
+class OnePass(Mergeable):
     """Ridge regression of the columns that targets are encoded as: exact, mergeable, resumable.
 
     A subclass says by `_loss` how leave-one-out predictions are judged when alpha is chosen.
@@ -50,9 +48,6 @@ class OnePass(Learner):
     def _judges_by_left_out(self) -> bool:
         """Whether "auto" judges alphas by rows left out, also if there are more than features."""
         return False
-
-    def _check_mergeable(self, other: Any) -> None:
-        """Complain if the targets of another learner of this kind do not fit these."""
 
     def _wants_discriminant(self) -> bool:
         return False
@@ -76,82 +71,6 @@ class OnePass(Learner):
     @property
     def scores_(self) -> np.ndarray | None:
         return self.solution_.scores
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from further rows. The system is solved when a result is first asked for.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            Rows as for `fit`. The first call fits the map, on a sample of `map_rows` of its rows.
-        """
-        self._take(X, y, sample_weight, Progress(None, shown=False))
-        return self
-
-    def fit_blocks(
-        self,
-        blocks: Iterable[Any],
-        *,
-        checkpoint: Any = None,
-        checkpoint_every: float = CHECKPOINT_SECONDS,
-        progress: bool | None = None,
-        every: Any = None,
-    ) -> Self:
-        """Learn from an iterable of (X, y) or (X, y, sample_weight), whatever its length.
-
-        Parameters
-        ----------
-        blocks : iterable
-            What `craftmaps.scale.blocks.read` returns, for example. If it can be iterated again, a
-            first pass collects the rows that the map is fitted on, a uniform sample of all rows. An
-            iterator can be read only once, so the map is fitted on its first `map_rows` rows.
-        checkpoint : path of a folder, default=None
-            Where to write what was learned, so that the same call goes on from there after the
-            process was killed; the model is the same, to the last bit on the same machine. After
-            the end, the call returns the model without learning a row again. A folder of other
-            rows or parameters is refused.
-        checkpoint_every : float, default=60.0
-            Seconds between two checkpoints.
-        progress : bool or None, default=None
-            None shows a line of progress if standard error is a terminal.
-        every : float
-            The former name of `checkpoint_every`.
-        """
-        seconds = renamed_every(every, checkpoint_every)
-        return self._fit_blocks(blocks, checkpoint, seconds, progress)
-
-    def merge(self, other: Self) -> Self:
-        """Learn what `other` has learned from its rows with the same map; it stays as it is."""
-        if type(other) is not type(self):
-            raise ValueError(
-                f"a {type(self).__name__} merges with another one, not with a "
-                f"{type(other).__name__}."
-            )
-        mine, theirs = self._begun(), other._begun()
-        mine.check_open()
-        theirs.check_open()
-        if not self._has_features_of(other):
-            raise ValueError(
-                "the two learners have different feature maps or folds, so their sums do not add; "
-                "fit one map and give it to both as sklearn.frozen.FrozenEstimator(feature_map)."
-            )
-        self._check_mergeable(other)
-        self._merge(other)
-        return self
-
-    def _merge(self, other: Self) -> None:
-        self._stream.merge(other._stream)
-
-    def _has_features_of(self, other: Self) -> bool:
-        """Whether both maps make the same features of a row of each, for as many folds."""
-        mine, theirs = self._stream, other._stream
-        if mine.n_features != theirs.n_features or len(mine.folds) != len(theirs.folds):
-            return False
-        Z = np.empty((2, 2, mine.n_features))
-        for features, stream in zip(Z, (mine, theirs), strict=True):
-            fill_features(stream.feature_map, self._probe, features[:1])
-            fill_features(stream.feature_map, other._probe, features[1:])
-        return bool(np.allclose(Z[0], Z[1], rtol=1e-4, atol=1e-4 * np.abs(Z).max()))
 
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predictions for a uniform sample of the rows, had each been left out of the pass.
@@ -214,6 +133,7 @@ class OnePass(Learner):
             n_folds,
             sample_rows,
             calibrates,
+            1.0 if self.decay is None else float(self.decay),
         )
 
     def _solve(self) -> Solution:
@@ -329,6 +249,18 @@ class OnePass(Learner):
             n_kept, n_features, self.alpha, penalized=penalized, per_target=self.alpha_per_target
         )
 
+    def _check_rest(self, removed: float) -> None:
+        stream = self._stream
+        if (
+            is_number(self.alpha)
+            and not self.alpha
+            and stream.weight - removed <= stream.n_features
+        ):
+            raise ValueError(
+                f"without these rows the system of alpha=0 is singular: no more rows than "
+                f"{stream.n_features} features would be left. Set alpha above 0 first."
+            )
+
     def _check_parameters(self) -> None:
         alpha = self.alpha
         values = list(alpha) if is_sequence(alpha) else [alpha]
@@ -348,11 +280,3 @@ def _left_out_on_average(
 ) -> np.ndarray:
     """Leave-one-out predictions if all rows had the same leverage."""
     return LeftOut(np.empty((0, 0)), Y, weights).predicted(fitted, np.full(len(Y), leverage))
-
-
-def renamed_every(every: Any, checkpoint_every: float) -> float:
-    """The value of `checkpoint_every`, which used to be called `every`."""
-    if every is None:
-        return checkpoint_every
-    warn("every= is called checkpoint_every= now, and the old name will be removed.", FutureWarning)
-    return float(every)

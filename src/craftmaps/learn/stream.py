@@ -10,17 +10,21 @@ import numpy as np
 from scipy import sparse
 
 from craftmaps.learn.calibration import RowSample
+from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.normal_equations import NormalEquations, check_finite
 from craftmaps.learn.progress import Progress
+from craftmaps.learn.removal import places_of
 from craftmaps.learn.solvers import choose
 from craftmaps.learn.solvers.precision import loses_directions
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.solvers.span import Problem, RowSpace
+from craftmaps.learn.uncertainty import Posterior
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
 Encode = Callable[[np.ndarray], np.ndarray]
+_SAME_WEIGHT = 1e-9  # of a row, below which nothing of it is left
 _BUFFERS = ("_Z", "_y", "_weights", "_index")  # of rows that the sums do not yet hold
 
 
@@ -48,9 +52,13 @@ class FeatureStream:
         Rows to keep, to calibrate probabilities and to choose alpha where rows are few.
     calibrates : bool, default=True
         Whether they are kept when there are more rows than features.
+    decay : float, default=1.0
+        What the weight of every row is multiplied by when another row comes.
 
     Attributes
     ----------
+    n_forgotten : int
+        Rows that were removed again.
     first_row : int, default=0
         The place of its first row, where this is a part of a longer stream.
     lock : RLock
@@ -67,6 +75,10 @@ class FeatureStream:
         "sample": RowSample,
         "solution": Solution | None,
         "temperature": float | None,
+        "posterior": Posterior | None,
+        "conformal": Conformal | None,
+        "decay": float,
+        "n_forgotten": int,
         "_calibrates": bool,
         "_doubles": bool | None,
         "_Z": np.ndarray,
@@ -77,7 +89,10 @@ class FeatureStream:
         "_closed": bool,
         "_capacity": int,
     }
-    first_row = 0  # of files that do not say, as the next
+    first_row = n_forgotten = 0  # of files that do not say, as the next
+    decay = 1.0
+    posterior: Posterior | None = None
+    conformal: Conformal | None = None
     _calibrates = True  # of files that do not say
     _doubles: bool | None = None  # whether products are taken in float64; None before the first
 
@@ -91,6 +106,7 @@ class FeatureStream:
         n_folds: int = 1,
         sample_rows: int = 0,
         calibrates: bool = True,
+        decay: float = 1.0,
     ) -> None:
         self.feature_map = feature_map
         self.n_features = n_features
@@ -98,7 +114,9 @@ class FeatureStream:
         self.n_rows = 0
         self.first_row = 0
         self.folds = _empty(n_folds)
-        self.sample = RowSample(sample_rows, n_features, dtype)
+        self.sample = RowSample(sample_rows, n_features, dtype, decay)
+        self.decay = decay
+        self.n_forgotten = 0
         self._calibrates = calibrates
         self.solution: Solution | None = None  # of all rows so far, when it is known
         self.temperature: float | None = None
@@ -115,6 +133,7 @@ class FeatureStream:
         self._forget()
         before, n_rows = self.n_rows, X.shape[0]
         places = self.first_row + before + np.arange(n_rows)
+        weights = self._faded(n_rows, weights)
         if weights is not None and not weights.all():
             weighty = weights > 0
             X, y, weights, places = X[weighty], y[weighty], weights[weighty], places[weighty]
@@ -136,12 +155,27 @@ class FeatureStream:
         self.n_rows = before + n_rows
         self._shed_sample()
 
+    def remove(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Take validated rows out again, as if they had never come; all of them or none."""
+        self.check_open()
+        Z = np.empty((X.shape[0], self.n_features), self._Z.dtype)
+        fill_features(self.feature_map, X, Z)
+        given = np.ones(len(Z)) if weights is None else weights
+        if self._has_sums:
+            self._remove_from_sums(Z, y, given)
+        else:
+            self._remove_from_buffer(Z, y, given)
+        self.sample.remove(Z, y, given)
+        self.n_forgotten += len(Z)
+        self._forget()
+
     def merge(self, other: "FeatureStream") -> Self:
         """Add what another stream has seen through the same map; it stays as it is."""
         self._forget()
         for mine, theirs in zip(self.folds, other.folds, strict=True):
             mine.merge(theirs)
         self.n_rows += other.n_rows
+        self.n_forgotten += other.n_forgotten
         done = 0
         while done < other._filled:
             rows = self._room(other._filled - done, other._y)
@@ -165,6 +199,7 @@ class FeatureStream:
             len(self.folds),
             self.sample.size,
             self._calibrates,
+            self.decay,
         )
         empty._doubles = self._doubles
         return empty
@@ -198,6 +233,12 @@ class FeatureStream:
         self.sample.labels = new_labels[self.sample.labels]
 
     @property
+    def weight(self) -> float:
+        """The weight of all rows together."""
+        buffered = float(self._weights[: self._filled].sum())
+        return sum(fold.weight for fold in self.folds) + buffered
+
+    @property
     def n_kept(self) -> int | None:
         """Number of rows if all are kept and fewer than features; None if there are sums."""
         kept = self._filled and self._filled < self.n_features and not self._has_sums
@@ -225,6 +266,9 @@ class FeatureStream:
         dtype, n_folds = self._Z.dtype, len(self.folds)
         bare = FeatureStream(self.feature_map, self.n_features, 0, dtype, self.encode, n_folds)
         bare.n_rows, bare.solution, bare.temperature = self.n_rows, self.solution, self.temperature
+        bare.n_forgotten = self.n_forgotten
+        if self.conformal is not None and not self.conformal.studentized:  # it needs no covariance
+            bare.conformal = self.conformal
         bare._closed = True
         return bare
 
@@ -232,6 +276,8 @@ class FeatureStream:
         used = {name: getattr(self, name)[: self._filled] for name in _BUFFERS}
         state = self.__dict__ | used | {"_capacity": len(self._Z)}
         del state["lock"]
+        if not self._closed:  # it comes from the sums
+            state["posterior"] = state["conformal"] = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -254,6 +300,8 @@ class FeatureStream:
         counts = (width - 1, n, len(self._Z) - n, self.n_rows, self.first_row, len(self.folds) - 1)
         expect(min(counts) >= 0, "a number of features, and rows that fit the buffer")
         expect(self.first_row + self.n_rows < 1 << 53, "a number of rows")
+        expect(0 <= self.n_forgotten <= self.n_rows, "no more rows forgotten than seen")
+        expect(0 < self.decay <= 1, "a decay between 0 and 1")
         expect(len(self._Z) > 0 or self._closed, "a buffer for more rows")
         expect_array("Z", self._Z, "f", (None, width))
         expect_array("weights", self._weights, "f", (len(self._Z),))
@@ -263,6 +311,9 @@ class FeatureStream:
         expect_array("Z of the sample", self.sample.Z, "f", (None, width))
         for fold in self.folds:
             expect(fold.n_features in (0, width), "sums of as many features")
+        if self.posterior is not None:
+            expect_array("centre", self.posterior.centre, "f", (width,))
+            expect(self.conformal is not None, "errors beside their covariance")
         if self.solution is not None:
             expect_array("coef", self.solution.coef, "f", (width, None))
 
@@ -280,13 +331,61 @@ class FeatureStream:
 
     def _shed_sample(self) -> None:
         """Forget rows that have nothing to calibrate and no alpha to choose."""
-        weight = sum(fold.weight for fold in self.folds) + self._weights[: self._filled].sum()
-        if not self._calibrates and weight > self.n_features:
+        if not self._calibrates and self.weight > self.n_features:
             self.sample = RowSample(0, self.n_features, self._Z.dtype)
 
     def _forget(self) -> None:
         self.check_open()
-        self.solution = self.temperature = None
+        self.solution = self.temperature = self.posterior = self.conformal = None
+
+    def _faded(self, n_rows: int, weights: np.ndarray | None) -> np.ndarray | None:
+        """Let what was seen fade by the coming of so many rows; returns the weights of these."""
+        if self.decay == 1:
+            return weights
+        factor = self.decay**n_rows
+        for fold in self.folds:
+            fold.scale(factor)
+        self._weights[: self._filled] *= factor
+        self.sample.weights = self.sample.weights * factor
+        fresh = self.decay ** np.arange(n_rows - 1.0, -1.0, -1.0)
+        return fresh if weights is None else fresh * weights
+
+    def _remove_from_sums(self, Z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
+        if len(self.folds) > 1:
+            raise ValueError(
+                "rows of folds cannot be removed, because it is not known which fold they are in; "
+                "give one alpha, or 'auto', instead of a sequence."
+            )
+        whole = self.folds[0]
+        if self._filled:
+            whole = NormalEquations().merge(whole)
+            whole.update(self._Z[: self._filled].astype(self._precision), *self._pending())
+        part = NormalEquations()
+        part.update(Z.astype(self._precision), self.encode(y), weights, overwrite=True)
+        self.folds[0] = whole.subtract(part)
+        self._filled = 0
+
+    def _remove_from_buffer(self, Z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
+        used = slice(self._filled)
+        places = places_of(Z, y, self._Z[used], self._y[used])
+        if (places < 0).any():
+            raise ValueError(
+                f"row {int(np.argmax(places < 0))} of those to forget was never added, or has been "
+                f"removed already. Nothing was changed."
+            )
+        rest = self._weights[used].copy()
+        rest[places] -= weights
+        if rest.min() < -_SAME_WEIGHT or not rest.max() > _SAME_WEIGHT:
+            raise ValueError(
+                "the rows to forget have more weight than they were added with, or no row would be "
+                "left. Nothing was changed."
+            )
+        stay = np.flatnonzero(rest > _SAME_WEIGHT)
+        self._weights[used] = rest
+        for name in _BUFFERS:
+            buffer = getattr(self, name)
+            buffer[: len(stay)] = buffer[stay]
+        self._filled = len(stay)
 
     def _room(self, wanted: int, y: np.ndarray) -> slice:
         """The next rows of the buffer, after making room if there is none."""

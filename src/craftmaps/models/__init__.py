@@ -4,7 +4,8 @@ import os
 from typing import Any
 
 import craftmaps.learn
-import craftmaps.maps  # noqa: F401  (a file is read with the parts that are known)
+import craftmaps.maps
+import craftmaps.tables  # noqa: F401  (a file is read with the parts that are known)
 from craftmaps.models.onnx import export_onnx
 from craftmaps.storage import model_file
 

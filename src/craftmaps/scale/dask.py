@@ -124,14 +124,15 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
         Its map and coefficients are sent to every worker once; its sums stay here.
     X : Dask array or Dask data frame
         Columns of a data frame go by name where the estimator knows their names.
-    method : {"predict", "predict_proba", "decision_function"}, default="predict"
+    method : str, default="predict"
+        "predict", "predict_proba", "decision_function", "predict_set" or "predict_interval".
 
     Returns
     -------
     Dask array; for a data frame a series named as the method, or a frame with a column for each
     class or target
     """
-    light = fold.for_prediction(estimator)
+    light = fold.for_prediction(estimator, method)
     shared = delayed(light, pure=False, traverse=False)
     if isinstance(X, da.Array):
         X = _whole_rows(X, "X")
@@ -272,5 +273,6 @@ def _predict_frame(X: Any, estimator: Any, method: str, like: np.ndarray) -> Any
     values = _predict_array(X, estimator, method, like)
     if like.ndim == 1:
         return pd.Series(values, X.index, name=method)
-    names = getattr(estimator, "classes_", range(like.shape[1]))
+    numbers = ("lower", "upper") if method == "predict_interval" else range(like.shape[1])
+    names = getattr(estimator, "classes_", numbers)
     return pd.DataFrame(values, X.index, columns=list(names))

@@ -144,7 +144,8 @@ def predict(
     frame : pyspark.sql.DataFrame
     features : str or sequence of str
         As in `fit`. Several columns go by name: they may be given in any order.
-    method : {"predict", "predict_proba", "decision_function"}, default="predict"
+    method : str, default="predict"
+        "predict", "predict_proba", "decision_function", "predict_set" or "predict_interval".
         Probabilities, and whatever else has several values for a row, become arrays of double.
     output : str, default="prediction"
         Name of the column, which the frame must not have yet.
@@ -157,7 +158,7 @@ def predict(
     kind = {"i": "long", "u": "long", "f": "double", "b": "boolean"}.get(like.dtype.kind, "string")
     kind = kind if like.ndim == 1 else f"array<{kind}>"
     schema = frame.withColumn(output, F.lit(None).cast(kind)).schema
-    light = fold.for_prediction(estimator)
+    light = fold.for_prediction(estimator, method)
     names = vars(light).pop("feature_names_in_", None)  # rows come in their order
     if names is not None and len(features) > 1:
         features = _in_order_of(names.tolist(), features)

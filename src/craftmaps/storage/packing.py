@@ -57,8 +57,10 @@ class Packer:
             return {
                 "dict": [[self.pack(k, where), self.pack(v, f"{where}[{k!r}]")] for k, v in pairs]
             }
-        if isinstance(value, np.dtype):
-            return {"dtype": value.name}
+        if isinstance(value, np.dtype) or (
+            isinstance(value, type) and issubclass(value, np.generic)
+        ):
+            return {"dtype": np.dtype(value).name}
         if isinstance(value, np.random.RandomState | np.random.Generator):
             return None  # what was drawn is in the arrays
         return self._reference(value, where)

@@ -57,6 +57,13 @@ class Cholesky:
         )
         return np.asarray(factored.squares(rows) + free + self._fit_intercept / equations.weight)
 
+    def root(self, alpha: float) -> np.ndarray:
+        """R with (H + alpha P)^-1 = R R^T, of as many columns as its rank."""
+        change, factored, _ = self._reduced(alpha)
+        inside, free = change.matrices(self._equations.n_features)
+        root = factored.inverse_root()
+        return np.hstack([root if inside is None else inside @ root, free])
+
     def left_out_predictions(
         self, held: LeftOut, fitted: np.ndarray, alpha: Any
     ) -> tuple[np.ndarray, bool]:

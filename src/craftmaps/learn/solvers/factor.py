@@ -33,6 +33,11 @@ class Factor:
         half = solve_triangular(self.upper, (rows * self.scale).T, trans="T")
         return np.asarray(np.square(half).sum(axis=0))
 
+    def inverse_root(self) -> np.ndarray:
+        """R with (A + alpha I + jitter S^-2)^-1 = R R^T, an upper triangle."""
+        inverse, _ = lapack.dtrtri(np.triu(self.upper), lower=0, overwrite_c=1)
+        return np.asarray(self.scale[:, None] * inverse)
+
     def most_added(self) -> float:
         """The largest entry of jitter S^-2."""
         return self.jitter / float(self.scale.min(initial=np.inf)) ** 2

@@ -53,6 +53,10 @@ class Identity:
     def rows(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return Z, np.zeros(len(Z))
 
+    def matrices(self, n_features: int) -> tuple[np.ndarray | None, np.ndarray]:
+        """M and F for which `rows` are Z M and the squared lengths of Z F; None stands for I."""
+        return None, np.empty((n_features, 0))
+
 
 class CholeskyWhitening:
     """P = L L^T of full rank: b = L^-T u is penalised by |u|^2, for features L^-1 z."""
@@ -74,6 +78,9 @@ class CholeskyWhitening:
     def rows(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The features in which |u|^2 is penalised, and the leverage of unpenalised directions."""
         return solve_triangular(self._factor, Z.T, lower=True).T, np.zeros(len(Z))
+
+    def matrices(self, n_features: int) -> tuple[np.ndarray | None, np.ndarray]:
+        return self.rows(np.eye(n_features))[0], np.empty((n_features, 0))
 
 
 class EigenWhitening:
@@ -113,6 +120,9 @@ class EigenWhitening:
     def rows(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         free = Z @ self._free
         return Z @ self._range - free @ self._coupling, np.square(free).sum(axis=1)
+
+    def matrices(self, n_features: int) -> tuple[np.ndarray | None, np.ndarray]:
+        return self._range - self._free @ self._coupling, self._free
 
 
 def _nothing() -> tuple[np.ndarray, np.ndarray]:

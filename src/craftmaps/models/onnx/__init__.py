@@ -6,7 +6,7 @@ from typing import Any
 _MISSING = "{} needs the package {}; install it with pip install 'craftmaps[onnx]'."
 
 
-def export_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
+def export_onnx(estimator: Any, path: str | os.PathLike[str], *, return_std: bool = False) -> None:
     """Write a fitted map or learner as an ONNX model, which runs without Python.
 
     The model takes float32 rows `X` of shape (any number, n_features) and gives `features` for a
@@ -18,6 +18,9 @@ def export_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
     ----------
     estimator : fitted map, OnePassClassifier or OnePassRegressor of this library
     path : path of the file
+    return_std : bool, default=False
+        Whether the model of a regressor gives `std`, the standard deviation of each prediction,
+        too. That takes 4 n_components^2 bytes more.
 
     Notes
     -----
@@ -46,7 +49,7 @@ def export_onnx(estimator: Any, path: str | os.PathLike[str]) -> None:
         from craftmaps.models.onnx.export import write
     except ModuleNotFoundError as error:
         raise ImportError(_MISSING.format("export_onnx", error.name)) from error
-    write(estimator, path)
+    write(estimator, path, return_std)
 
 
 def register_converters() -> None:

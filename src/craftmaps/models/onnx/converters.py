@@ -72,7 +72,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     g = Graph(container.target_opset, f"{scope.get_unique_variable_name('craftmaps')}_")
     x = g.cast(operator.inputs[0].full_name, TensorProto.FLOAT)
     raw_scores = _raw_scores(container, operator.raw_operator)
-    results = outputs(g, x, operator.raw_operator, raw_scores)
+    results = outputs(g, x, operator.raw_operator, raw_scores=raw_scores)
     for output, tensor in zip(operator.outputs, results.values(), strict=True):
         to = guess_proto_type(output.type)
         last = "Identity" if to == TensorProto.STRING else "Cast"

@@ -13,10 +13,10 @@ from craftmaps.models.onnx.learners import outputs, type_of, width_of
 from craftmaps.storage.atomic import write_whole
 
 
-def onnx_model(fitted: Any) -> onnx.ModelProto:
+def onnx_model(fitted: Any, return_std: bool = False) -> onnx.ModelProto:
     """The ONNX model of a fitted map or learner."""
     g = Graph()
-    results = outputs(g, "X", fitted)
+    results = outputs(g, "X", fitted, return_std=return_std)
     nodes = [
         helper.make_node(node.operator, node.inputs, [node.output], **node.attributes)
         for node in g.nodes
@@ -40,9 +40,9 @@ def onnx_model(fitted: Any) -> onnx.ModelProto:
     )
 
 
-def write(fitted: Any, path: str | os.PathLike[str]) -> None:
+def write(fitted: Any, path: str | os.PathLike[str], return_std: bool = False) -> None:
     """Write the ONNX model of a fitted map or learner, checked."""
-    model = onnx_model(fitted)
+    model = onnx_model(fitted, return_std)
     onnx.checker.check_model(model, full_check=True)
     serialized = model.SerializeToString()
     write_whole(path, lambda file: file.write(serialized))

@@ -11,15 +11,23 @@ from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
 
 
-def outputs(g: Graph, x: str, fitted: Any, raw_scores: bool = False) -> dict[str, str]:
+def outputs(
+    g: Graph, x: str, fitted: Any, *, raw_scores: bool = False, return_std: bool = False
+) -> dict[str, str]:
     """The results of a fitted estimator for the rows x: their names, and the tensors.
 
-    With `raw_scores`, those of decision_function stand in the place of probabilities.
+    With `raw_scores`, those of decision_function stand in the place of probabilities. With
+    `return_std`, the standard deviations of a regressor follow its predictions.
     """
+    if return_std and not isinstance(fitted, OnePassRegressor):
+        raise ValueError(f"return_std is for regressors, got a {type(fitted).__name__}.")
     if isinstance(fitted, OnePassRegressor):
-        return {"variable": _targets(g, x, fitted)}
+        z = onnx_features(g, x, fitted.feature_map_)
+        results = {"variable": _linear(g, z, fitted)}
+        return results | {"std": _deviations(g, z, fitted)} if return_std else results
     if isinstance(fitted, OnePassClassifier):
-        scores = _scores(g, _targets(g, x, fitted), fitted.decoder_)
+        z = onnx_features(g, x, fitted.feature_map_)
+        scores = _scores(g, _linear(g, z, fitted), fitted.decoder_)
         winner = g.add("ArgMax", scores, axis=1, keepdims=0)
         label = g.add("Gather", labels_of(fitted.classes_), winner, axis=0)
         if raw_scores:
@@ -40,11 +48,30 @@ def labels_of(classes: np.ndarray) -> np.ndarray:
     raise ValueError(f"classes of {classes.dtype} are neither numbers nor strings, as ONNX needs.")
 
 
-def _targets(g: Graph, x: str, fitted: Any) -> str:
+def _linear(g: Graph, z: str, fitted: Any) -> str:
     solution = fitted.solution_
-    z = onnx_features(g, x, fitted.feature_map_)
     product = g.add("MatMul", z, solution.coef.astype(np.float32))
     return g.add("Add", product, solution.intercept.astype(np.float32))
+
+
+def _deviations(g: Graph, z: str, fitted: Any) -> str:
+    """s sqrt(1 + h) for each row and target; in float64 where terms of h cancel."""
+    posterior, conformal = fitted._uncertainty(single=True)
+    posterior = fitted._known(posterior)
+    dtype = posterior.root.dtype
+    z = g.double(z) if dtype == np.float64 else z
+    centred = g.add("Sub", z, posterior.centre.astype(dtype))
+    h = _squares(g, g.add("MatMul", centred, posterior.root))
+    if posterior.prior:
+        outside = g.add("Relu", g.add("Sub", _squares(g, centred), h))
+        h = g.add("Mul", outside, np.asarray(posterior.prior, dtype))
+    factor = g.add("Sqrt", g.add("Add", h, np.asarray(1 + posterior.base, dtype)))
+    return g.add("Mul", g.single(factor), conformal.deviation()[None].astype(np.float32))
+
+
+def _squares(g: Graph, rows: str) -> str:
+    """The squared length of each row, as a column."""
+    return g.add("ReduceSum", g.add("Mul", rows, rows), [1], keepdims=1)
 
 
 def _scores(g: Graph, predicted: str, code: OneVsRest | OneBit | CodeMatrix | Discriminant) -> str:

@@ -34,6 +34,11 @@ def check_estimator(estimator: Any) -> None:
             f"clusters fit the squared loss, from sums that merge, and loss={estimator.loss!r} "
             f"takes several passes; use loss='squared', or fit_blocks on one machine."
         )
+    if getattr(estimator, "decay", None) not in (None, 1):
+        raise ValueError(
+            f"decay={estimator.decay!r} follows the order of one stream, and partitions have no "
+            f"order; use decay=None, or fit_blocks on one machine."
+        )
 
 
 def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
@@ -73,9 +78,9 @@ def finish(learner: Any, sums: bytes) -> Any:
     return learner.with_sums(sums).solve()
 
 
-def for_prediction(estimator: Any) -> Any:
-    """A copy of a fitted estimator that predicts and has no sums, to be sent to workers."""
-    return estimator.for_prediction()
+def for_prediction(estimator: Any, method: str) -> Any:
+    """A copy of a fitted estimator with what a method needs and no sums, to be sent to workers."""
+    return estimator.for_prediction(uncertainty=method == "predict_interval")
 
 
 def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
@@ -84,10 +89,13 @@ def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
         raise ValueError(f"a {type(estimator).__name__} has no method {method!r}.")
     floats = np.dtype(dtype if dtype == np.float32 else np.float64)
     if not is_classifier(estimator):
-        return np.empty((0, *np.shape(estimator.intercept_)), floats)
+        ends = (2,) if method == "predict_interval" else ()
+        return np.empty((0, *np.shape(estimator.intercept_), *ends), floats)
     if method == "predict":
         return np.empty(0, estimator.classes_.dtype)
     n_classes = len(estimator.classes_)
+    if method == "predict_set":
+        return np.empty((0, n_classes), bool)
     one_column = method == "decision_function" and n_classes == 2
     return np.empty(0 if one_column else (0, n_classes), floats)
 

@@ -1,0 +1,34 @@
+"""All learners of the league by name, and the packages whose versions a result carries."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.league import ours, rivals
+from benchmarks.league.case import Case
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner: its name on the command line, in words, how it is made, and its package."""
+
+    name: str
+    words: str
+    make: Callable[[Case], Any]
+    package: str = "scikit-learn"
+    is_ours: bool = False
+    takes_dates: bool = False
+
+
+METHODS = (
+    Method("lightgbm", "LightGBM", rivals.lightgbm, "lightgbm"),
+    Method("xgboost", "XGBoost", rivals.xgboost, "xgboost"),
+    Method("catboost", "CatBoost", rivals.catboost, "catboost"),
+    Method("histogram", "HistGradientBoosting", rivals.hist_gradient_boosting),
+    Method("forest", "random forest", rivals.forest),
+    Method("svm", "SVC or SVR, grid", rivals.svm),
+    Method("nystroem", "Nystroem, scikit-learn", rivals.nystroem),
+    Method("mlp", "MLP", rivals.mlp),
+    Method("xrfm", "xRFM", rivals.xrfm, "xrfm"),
+    Method("recommend", "recommend, 1,024", ours.advised, "craftmaps", is_ours=True),
+)

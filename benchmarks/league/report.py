@@ -1,0 +1,176 @@
+"""The page docs/league.md and its picture, from the results file."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import table as markdown
+from benchmarks.league import results
+from benchmarks.league.methods import METHODS, Method
+from benchmarks.league.picture import draw
+from benchmarks.league.standings import (
+    CLOSE,
+    Standing,
+    Table,
+    complete,
+    share_below,
+    standings,
+    tables,
+)
+
+INTRODUCTION = """# League
+
+Whole learners at their defaults on the same tables, with one fixed split each: what a user gets who
+tunes nothing. `pip install --group league` gets the rivals, `python -m benchmarks.league run`
+measures, and `python -m benchmarks.league report` writes this page.
+
+![Error ratio against time to fit, for each learner](PICTURE)
+
+*A point for each learner: low is accurate, left is fast.*
+"""
+
+RULES = """## Rules
+
+- The error of a classifier is the share of wrong labels on the test rows. The error of a regressor
+  is the root mean square error in standard deviations of the test targets.
+- Ratios of errors are to the best learner on the same table. Half a wrong row is added to both
+  errors of a classifier, so that a table without any error has a ratio too.
+- Learners with the same error share the mean of their ranks. A failed run has the last rank and no
+  ratio.
+- Time is processor time, the sum over all threads, because it hardly depends on what else a machine
+  does. Imports and compilation are not in it, and less than 10 ms counts as 10 ms. Memory is the
+  most that the whole process held.
+- LightGBM and CatBoost get categories as they are, HistGradientBoosting gets them as numbers that
+  it knows to be categories, and the others get them one-hot. Dates become year, month, day and
+  days. Columns of numbers are imputed and standardized, and the targets of MLP, SVR, Nystroem and
+  xRFM are standardized too.
+- SVC and SVR choose C from 1, 10, 100 and gamma from 1/4, 1, 4 times 1 / columns, by three folds of
+  at most 10,000 rows. SVC gives no probabilities, and so it has no log-loss. Nystroem has 1,024
+  landmarks and LogisticRegression or Ridge on top. xRFM validates on a fifth of the training rows.
+- Our learners are several budgets of one method. Each of them is ranked beside the rivals without
+  the others, and the rivals are ranked beside the last of ours in the tables of errors.
+- The test split is the published one where there is one, and otherwise a random third of the rows,
+  or 10,000 rows if that is less. "50,000 rows" says that training rows were drawn at random.
+"""
+
+
+def write_report(file: Path, page: Path) -> None:
+    """Write the page, and a picture of the same name beside it."""
+    rows = tables(results.read(file))
+    if not rows:
+        sys.exit(f"{file} has no results; run python -m benchmarks.league run first")
+    methods = complete(METHODS, rows)
+    kinds = {
+        "Classification": [table for table in rows if table.is_classification],
+        "Regression": [table for table in rows if not table.is_classification],
+    }
+    kinds = {title: part for title, part in kinds.items() if part}
+    found = {title: standings(methods, part) for title, part in kinds.items()}
+    picture = page.with_suffix(".png")
+    base = rows[0].base.words
+    draw(found, base, picture)
+    parts = [INTRODUCTION.replace("PICTURE", picture.name)]
+    for title, part in kinds.items():
+        parts.append(f"## {title}: {len(part)} tables\n\n{standing_table(found[title], base)}")
+        parts.append(value_table(part, methods, "error", "Errors", "{:.4f}".format))
+    if "Classification" in kinds:
+        parts.append(log_loss_part(kinds["Classification"], methods))
+    parts.append(value_table(rows, methods, "fit_cpu_seconds", "Seconds to fit", seconds))
+    parts += [failure_part(rows, methods), RULES, machine_part(rows, methods)]
+    page.write_text("\n".join(part for part in parts if part))
+
+
+def standing_table(found: list[Standing], base: str) -> str:
+    header = [
+        "learner",
+        "mean rank",
+        "best on",
+        f"within {CLOSE - 1:.0%} of the best",
+        "error ratio, mean",
+        "worst",
+        f"time to fit, {base} = 1",
+        "to predict",
+        "memory, MB",
+    ]
+    return markdown(header, (standing_cells(one) for one in found))
+
+
+def standing_cells(one: Standing) -> list[str]:
+    words = f"**{one.method.words}**" if one.method.is_ours else one.method.words
+    return [
+        words,
+        f"{one.mean_rank:.1f}",
+        str(one.wins),
+        f"{one.close:.0%}",
+        f"{one.ratio:.2f}",
+        f"{one.worst_ratio:.2f}",
+        f"{one.time:.3g}",
+        f"{one.predict_time:.3g}",
+        f"{one.memory / 1e6:.0f}",
+    ]
+
+
+def value_table(
+    rows: list[Table], methods: list[Method], measure: str, title: str, shown: Callable
+) -> str:
+    """A measure for each table and learner, the least one bold."""
+    lines = []
+    for table in rows:
+        values = [table.value(one.name, measure) for one in methods]
+        least = np.nanmin(values)
+        shown_values = ["" if np.isnan(value) else shown(value) for value in values]
+        best = shown(least)
+        cells = [f"**{cell}**" if cell == best else cell for cell in shown_values]
+        size = f"{table.about['n_train']:,} x {table.about['n_columns']}"
+        lines.append([table.label, size, *cells])
+    header = ["table", "training rows x columns", *(one.words for one in methods)]
+    return f"### {title}\n\n{markdown(header, lines)}"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def log_loss_part(rows: list[Table], methods: list[Method]) -> str:
+    methods = [one for one in methods if share_below(one.name, one.name, rows)[1]]
+    rivals = [one for one in methods if one.name in ("lightgbm", "catboost")]
+    lines = [
+        [one.words, *("" if one == rival else below(one, rival, rows) for rival in rivals)]
+        for one in methods
+    ]
+    header = ["learner", *(f"log-loss below that of {rival.words} on" for rival in rivals)]
+    every = value_table(rows, methods, "log_loss", "Log-losses", "{:.4f}".format)
+    return f"{every}\n{markdown(header, lines)}"
+
+
+def below(method: Method, rival: Method, rows: list[Table]) -> str:
+    won, of = share_below(method.name, rival.name, rows)
+    return f"{won} of {of} tables"
+
+
+def failure_part(rows: list[Table], methods: list[Method]) -> str:
+    lines = [
+        f"- {one.words} on {table.label}: {table.results[one.name]['failure']}."
+        for one in methods
+        for table in rows
+        if "failure" in table.results[one.name]
+    ]
+    return "## Runs without a result\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def machine_part(rows: list[Table], methods: list[Method]) -> str:
+    """Processors, threads, seeds and versions of all results of the page."""
+    kept = [table.results[one.name] for table in rows for one in methods]
+    kept = [result for result in kept if "versions" in result]
+    versions = {f"{name} {number}" for one in kept for name, number in one["versions"].items()}
+
+    def all_of(key: str) -> str:
+        return ", ".join(sorted({str(result[key]) for result in kept}))
+
+    return (
+        f"## Machine\n\n{all_of('cpu')} with {all_of('cores')} cores; threads for each run: "
+        f"{all_of('threads')}; seed {all_of('seed')}; Python {all_of('python')}; "
+        f"{', '.join(sorted(versions))}.\n"
+    )

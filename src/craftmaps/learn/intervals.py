@@ -1,0 +1,83 @@
+"""Conformal prediction: how far off a model is for rows that it has not learned from.
+
+The scores of m such rows bound the score of the next one. If rows are exchangeable, it is no larger
+than the k-th smallest of them, k = ceil(coverage (m + 1)), with a probability of at least
+`coverage`. Ridge regression knows what it would have predicted for each row without it, so no row
+must be held back from learning.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craftmaps.storage.expect import expect, expect_array
+from craftmaps.storage.packing import storable
+from craftmaps.validation import is_number
+
+
+@storable
+@dataclass
+class Conformal:
+    """Scores of rows that did not teach the model, one column for each target.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows, n_targets)
+        The larger, the worse the prediction.
+    weights : ndarray of shape (n_rows,)
+    studentized : bool
+        Whether the scores were divided by sqrt(1 + leverage of the row).
+    """
+
+    scores: np.ndarray
+    weights: np.ndarray
+    studentized: bool = False
+
+    def bound(self, coverage: float) -> np.ndarray:
+        """What the score of a new row exceeds with a probability of 1 - coverage, per target.
+
+        It is infinite if there are too few rows to tell. Rows count by their weights, the new one
+        by the mean weight.
+        """
+        check_coverage(coverage)
+        known = self.weights > 0
+        weights, scores = self.weights[known], np.abs(self.scores[known])
+        if not len(weights):
+            return np.full(self.scores.shape[1], np.inf)
+        wanted = coverage * (weights.sum() + weights.mean())
+        bounds = np.full(scores.shape[1], np.inf)
+        for target, column in enumerate(scores.T):
+            order = np.argsort(column, kind="stable")
+            reached = np.cumsum(weights[order]) >= wanted * (1 - 1e-12)
+            if reached.any():
+                bounds[target] = column[order[np.argmax(reached)]]
+        return bounds
+
+    def deviation(self) -> np.ndarray:
+        """The root mean square of the scores, per target."""
+        return np.sqrt(np.average(np.square(self.scores), axis=0, weights=self.weights))
+
+    def _check_stored(self) -> None:
+        expect_array("scores", self.scores, "f", (len(self.weights), None))
+        expect_array("weights", self.weights, "f", (None,))
+        expect(bool((self.weights >= 0).all()), "weights that are not negative")
+
+
+def check_coverage(coverage: Any) -> None:
+    """Complain unless coverage is a probability that an interval can have."""
+    if not is_number(coverage) or not 0 < coverage < 1:
+        raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
+
+
+def set_scores(probabilities: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Conformal:
+    """The scores of a classifier: 1 minus the probability of the true class."""
+    right = probabilities[np.arange(len(labels)), labels]
+    return Conformal((1.0 - right)[:, None].astype(np.float64), weights.astype(np.float64))
+
+
+def sets(probabilities: np.ndarray, bound: float) -> np.ndarray:
+    """Which classes are in the set of each row: the likeliest, and all whose score is possible."""
+    chosen = 1.0 - probabilities <= bound
+    chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
+    return np.asarray(chosen)

@@ -1,0 +1,113 @@
+"""A column of dates and times: a number, and the places on cycles that the rows go through."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from craftmaps.storage.expect import expect
+from craftmaps.storage.packing import storable
+from craftmaps.tables.numbers import missing_name
+from craftmaps.tables.scaling import LinearScale
+from craftmaps.tables.values import Values
+
+_DAY = 86_400.0
+_CYCLES = {"day": _DAY, "week": 7 * _DAY, "year": 365.2425 * _DAY}
+_LEAST_SHARE_OF_CYCLE = 0.5  # that rows must span, for the cycle to say more than the number
+
+
+@storable
+@dataclass(frozen=True)
+class DateColumn:
+    """A standardized moment in time, with the sine and cosine of the time of day, week and year.
+
+    Sine and cosine are points on a circle of radius 1, so that two random moments are sqrt(2)
+    apart on average, as two standardized numbers are. A cycle is left out if the rows of fit all
+    lie at one place on it, or go through less than half of it.
+
+    Parameters
+    ----------
+    name : str
+    scale : LinearScale or None
+        None if all moments of fit were equal, and only the indicator is left.
+    median : float
+        Takes the place of missing moments, in seconds since 1970.
+    indicator : bool
+        Whether moments were missing in fit.
+    cycles : list of str
+        Of "day", "week" and "year".
+    """
+
+    name: str
+    scale: LinearScale | None
+    median: float
+    indicator: bool
+    cycles: list[str]
+    kind: ClassVar[str] = "date"
+    onnx_type: ClassVar[str] = "double"
+
+    @classmethod
+    def fit(cls, name: str, values: Values) -> Self:
+        x = values.moments(name)
+        present = x[~np.isnan(x)]
+        median, indicator = float(np.median(present)), len(present) < len(x)
+        span = float(present.max() - present.min())
+        if not span > 0:
+            return cls(name, None, median, indicator, [])
+        cycles = [
+            cycle
+            for cycle, seconds in _CYCLES.items()
+            if span >= _LEAST_SHARE_OF_CYCLE * seconds and len(np.unique(present % seconds)) > 1
+        ]
+        return cls(name, LinearScale.standard(present), median, indicator, cycles)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the encoded columns."""
+        sides = [f"{self.name} {side} of {c}" for c in self.cycles for side in ("sine", "cosine")]
+        number = [] if self.scale is None else [self.name, *sides]
+        return number + ([missing_name(self.name)] if self.indicator else [])
+
+    @property
+    def described(self) -> str:
+        """What the column became, in words."""
+        parts = [] if self.scale is None else ["standardized"]
+        parts += [f"time of {cycle}" for cycle in self.cycles]
+        return ", ".join(parts + ["indicator of missing"] * self.indicator)
+
+    def fill(self, values: Values, out: np.ndarray) -> None:
+        """Write the encoded columns of some rows."""
+        x = values.moments(self.name)
+        missing = np.isnan(x)
+        if self.scale is not None:
+            x = np.where(missing, self.median, x)
+            out[:, 0] = self.scale(x)
+            for i, cycle in enumerate(self.cycles):
+                seconds = _CYCLES[cycle]
+                angle = (x / seconds - np.floor(x / seconds)) * (2 * np.pi)
+                out[:, 2 * i + 1], out[:, 2 * i + 2] = np.sin(angle), np.cos(angle)
+        if self.indicator:
+            out[:, -1] = missing
+
+    def given(self, values: Values) -> np.ndarray:
+        """What an ONNX model is given: seconds since 1970, and NaN for what is missing."""
+        return values.moments(self.name)
+
+    def onnx(self, g: Any, x: str) -> list[str]:
+        """Add the encoded columns to an ONNX graph."""
+        missing, columns = g.add("IsNaN", x), []
+        if self.scale is not None:
+            x = g.add("Where", missing, np.full((1, 1), self.median), x)
+            columns.append(g.single(self.scale.onnx(g, x)))
+            for cycle in self.cycles:
+                turns = g.add("Div", x, np.float64(_CYCLES[cycle]))
+                part = g.add("Sub", turns, g.add("Floor", turns))
+                angle = g.single(g.add("Mul", part, np.float64(2 * np.pi)))
+                columns += [g.add("Sin", angle), g.add("Cos", angle)]
+        return [*columns, g.single(missing)] if self.indicator else columns
+
+    def _check_stored(self) -> None:
+        expect(bool(np.isfinite(self.median)), "a finite median")
+        expect({*self.cycles} <= {*_CYCLES}, "known cycles")
+        expect(len({*self.cycles}) == len(self.cycles), "different cycles")
+        expect(self.scale is not None or not self.cycles, "a scale beside cycles")

@@ -1,0 +1,353 @@
+"""A table of columns of any type as rows of numbers."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_array, gen_batches
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from craftmaps.storage import model_file
+from craftmaps.storage.expect import expect
+from craftmaps.storage.packing import storable
+from craftmaps.tables.kinds import KINDS, Column, fitted_column, found_kind, is_constant, is_key
+from craftmaps.tables.table import Table, table_of
+from craftmaps.tables.values import CannotEncodeError
+from craftmaps.validation import check_choice, is_integer, warn
+
+SCALINGS = ("auto", "standard", "quantile", "none")
+_BLOCK_ROWS = 65_536  # encoded at a time
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@storable
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Encode the columns of a table as numbers for kernel machines.
+
+    Each column becomes one or more columns of numbers, according to what it holds:
+
+    - Numbers, booleans and durations are scaled. Missing ones become the median, and a second
+      column says which were missing.
+    - Text and categories with few different values become one column of 0 and 1 for each value, or
+      level. Missing values are a level of their own, and levels that `fit` has not seen are 0 in
+      all columns.
+    - Text with many different values becomes principal components of the pairs and triples of
+      characters that it contains, so that a new text is close to similar ones.
+    - Dates become a number, and the sine and cosine of the time of day, week and year.
+
+    Columns that are constant or missing in all rows of `fit` are left out.
+
+    Parameters
+    ----------
+    columns : dict or None, default=None
+        The kind of some columns by their names, "number", "category", "text", "date" or "drop".
+        The kinds of the others are found by `fit`. Columns of an array are called x0, x1, ...
+    scaling : {"auto", "standard", "quantile", "none"}, default="auto"
+        How numbers are scaled. "standard" subtracts the mean and divides by the standard deviation.
+        "quantile" is a smooth increasing curve to a normal distribution, which is a straight line
+        beyond the numbers of `fit`. "auto" takes the curve for columns with heavy tails, whose
+        kurtosis is above 10, and is standard otherwise.
+    max_levels : int, default=40
+        Text with more different values than this is encoded by its characters.
+    dtype : {np.float32, np.float64}, default=np.float32
+        Type of the encoded numbers.
+
+    Attributes
+    ----------
+    columns_ : list
+        What each column became, in the order of the table; see `summary`. Every item has a `name`,
+        a `kind` and the `names` of its encoded columns.
+    dropped_ : dict
+        The columns that were left out, with the reason.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Names of the columns of the table, if it has names.
+
+    Notes
+    -----
+    Encoded columns have comparable spreads: a standardized number has a mean squared distance of 2
+    between two rows, levels of a category have 2 wherever they differ, and so have two random
+    points on the circle of a date. Levels are not divided by their standard deviations, because
+    rare ones would then be far away from everything.
+
+    `transform` takes columns by their names, in any order, and ignores columns that `fit` has not
+    seen. An empty string is a missing value. Moments of dates are those of the clock on the wall:
+    time zones are left out. A SciPy sparse matrix passes as it is, in CSR format. At most the 256
+    most frequent levels of a category are encoded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from craftmaps import TableEncoder
+    >>> table = {
+    ...     "age": [31, 54, None, 46],
+    ...     "city": ["Oslo", "Rome", "Oslo", None],
+    ...     "since": np.array(["2021-03-01", "2023-07-09", "2020-01-31", "2022-11-20"]),
+    ... }
+    >>> encoder = TableEncoder().fit(table)
+    >>> print(encoder.summary())
+    age    number    2 columns: standardized, 46 if missing, indicator of missing
+    city   category  3 columns: 3 levels: missing, Oslo, Rome
+    since  date      5 columns: standardized, time of week, time of year
+    >>> encoder.transform({"age": [40], "city": ["Paris"], "since": ["2024-01-01"]}).shape
+    (1, 10)
+    """
+
+    columns_: list[Any]
+    dropped_: dict[str, str]
+    _names: list[str]
+    _is_sparse: bool
+
+    def __init__(
+        self,
+        columns: Mapping[str, str] | None = None,
+        *,
+        scaling: str = "auto",
+        max_levels: int = 40,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.columns = columns
+        self.scaling = scaling
+        self.max_levels = max_levels
+        self.dtype = dtype
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the kinds of columns, and what encoding them needs.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns, array or sparse matrix
+            Data frames are those that narwhals knows, such as pandas' and Polars'.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if sparse.issparse(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
+            self.columns_, self.dropped_, self._is_sparse = [], {}, True
+            self._names = [f"x{j}" for j in range(X.shape[1])]
+            return self
+        table = table_of(X)
+        _check_size(table)
+        columns, dropped = self._fitted_columns(table)
+        if not columns:
+            raise ValueError(
+                f"no column of the table tells rows apart (n_samples = {table.n_rows}): "
+                + ", ".join(f"{name!r} is {reason}" for name, reason in list(dropped.items())[:5])
+            )
+        self._set_names(table)
+        self.columns_, self.dropped_, self._is_sparse = columns, dropped, False
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Encode the rows of a table.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns, array or sparse matrix
+            With the columns of `fit`, in any order if they have names.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_encoded_columns), or a CSR matrix if X is sparse
+        """
+        check_is_fitted(self, "columns_")
+        if self._is_sparse or sparse.issparse(X):
+            return self._passed(X)
+        table = self._as_fitted(table_of(X))
+        out = np.empty((table.n_rows, self._n_features_out), self.dtype)
+        for rows in gen_batches(table.n_rows, _BLOCK_ROWS):
+            some, first = table[rows], 0
+            for column in self.columns_:
+                width = len(column.names)
+                column.fill(some.read(column.name), out[rows, first : first + width])
+                first += width
+        return out
+
+    def summary(self) -> str:
+        """One line of text for each column that says what it became."""
+        check_is_fitted(self, "columns_")
+        if self._is_sparse:
+            return f"{self.n_features_in_} sparse columns as they are"
+        known = {column.name: column for column in self.columns_}
+        name_width = max(map(len, self._names))
+        lines = []
+        for name in self._names:
+            kind, words = "dropped", self.dropped_.get(name, "")
+            if name in known:
+                column = known[name]
+                n, kind = len(column.names), column.kind
+                words = f"{n} column{'s' * (n != 1)}: {column.described}"
+            lines.append(f"{name:{name_width}}  {kind:8}  {words}")
+        return "\n".join(lines)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the encoded columns, such as "age", "age is missing" and "city=Oslo".
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of the table, if `fit` has seen none.
+        """
+        check_is_fitted(self, "columns_")
+        new = self._input_names(input_features)
+        if self._is_sparse:
+            return np.asarray(new, dtype=object)
+        names = [
+            new[self._names.index(column.name)] + name.removeprefix(column.name)
+            for column in self.columns_
+            for name in column.names
+        ]
+        return np.asarray(names, dtype=object)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted encoder to one file, from which `craftmaps.load` restores it."""
+        check_is_fitted(self, "columns_")
+        model_file.save(self, path)
+
+    @property
+    def _n_features_out(self) -> int:
+        if self._is_sparse:
+            return int(self.n_features_in_)
+        return sum(len(column.names) for column in self.columns_)
+
+    def _fitted_columns(self, table: Table) -> tuple[list[Column], dict[str, str]]:
+        given = self.columns or {}
+        for name in given:
+            if name not in table.names:
+                raise ValueError(
+                    f"columns names {name!r}, which the table has not; it has "
+                    f"{', '.join(table.names[:20])}."
+                )
+        columns: list[Column] = []
+        dropped: dict[str, str] = {}
+        refused: list[str] = []
+        keys: list[str] = []
+        for name in table.names:
+            if given.get(name) == "drop":
+                dropped[name] = "dropped on request"
+                continue
+            try:
+                values = table.read(name)
+            except CannotEncodeError as error:
+                refused.append(str(error))
+                continue
+            if values.kind == "nothing":
+                dropped[name] = "missing in all rows"
+            elif is_constant(values):
+                dropped[name] = "the same in all rows"
+            else:
+                kind = given.get(name) or found_kind(values, self.max_levels)
+                columns.append(fitted_column(name, values, kind, self.scaling))
+                if name not in given and is_key(name, values):
+                    keys.append(name)
+        _complain(refused, keys)
+        return columns, dropped
+
+    def _as_fitted(self, table: Table) -> Table:
+        """The table with the columns of fit under their names."""
+        by_name = table.named and hasattr(self, "feature_names_in_")
+        if not by_name:
+            if len(table.names) != self.n_features_in_:
+                raise ValueError(
+                    f"X has {len(table.names)} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return table.renamed(self._names)
+        known = {*table.names}
+        missing = [column.name for column in self.columns_ if column.name not in known]
+        if missing:
+            raise ValueError(
+                f"the table has no column {', '.join(map(repr, missing[:5]))}, which fit has seen; "
+                f"it has {', '.join(table.names[:20])}."
+            )
+        return table
+
+    def _passed(self, X: Any) -> Any:
+        """Sparse rows as they are, or as dense rows if `fit` was given a table."""
+        if not self._is_sparse:
+            return self.transform(check_array(X, accept_sparse="csr", dtype=_FLOATS).toarray())
+        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
+        return sparse.csr_matrix(X, dtype=self.dtype)
+
+    def _set_names(self, table: Table) -> None:
+        self._names, self.n_features_in_ = table.names, len(table.names)
+        self.__dict__.pop("feature_names_in_", None)
+        if table.named:
+            self.feature_names_in_ = np.asarray(table.names, dtype=object)
+
+    def _input_names(self, given: Any) -> list[str]:
+        if given is None:
+            return list(self._names)
+        names = [str(name) for name in given]
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(names)}"
+            )
+        if hasattr(self, "feature_names_in_") and names != list(self.feature_names_in_):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return names
+
+    def _check_parameters(self) -> None:
+        check_choice("scaling", self.scaling, SCALINGS)
+        if not is_integer(self.max_levels) or self.max_levels < 1:
+            raise ValueError(
+                f"max_levels must be an integer of at least 1, got {self.max_levels!r}."
+            )
+        if self.dtype not in _FLOATS:
+            raise ValueError(f"dtype must be np.float32 or np.float64, got {self.dtype!r}.")
+        if self.columns is not None and not isinstance(self.columns, Mapping):
+            raise TypeError(f"columns must be a dict or None, got {self.columns!r}.")
+        for name, kind in (self.columns or {}).items():
+            check_choice(f"columns[{name!r}]", kind, KINDS)
+
+    def _check_stored(self) -> None:
+        self._check_parameters()
+        expect(all(isinstance(column, Column) for column in self.columns_), "known columns")
+        expect(bool(self.columns_) != self._is_sparse, "some columns")
+        expect(len(self._names) == len({*self._names}) == self.n_features_in_, "different names")
+        expect(all(isinstance(name, str) for name in self._names), "names that are text")
+        expect({c.name for c in self.columns_} <= {*self._names}, "columns of the table")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _check_size(table: Table) -> None:
+    n_rows, n_columns = table.shape
+    if not n_columns:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
+        )
+    if not n_rows:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
+            f"required."
+        )
+
+
+def _complain(refused: list[str], keys: list[str]) -> None:
+    if refused:
+        raise TypeError(
+            f"{'; '.join(refused)}: such a column cannot be encoded; drop it, as in "
+            f"TableEncoder(columns={{name: 'drop'}}), or make columns of numbers or text from it."
+        )
+    if keys:
+        listed = ", ".join(map(repr, keys))
+        warn(
+            f"no two rows have the same value of {listed}, as if it numbered or named the rows; "
+            f"drop it, as in TableEncoder(columns={{{keys[0]!r}: 'drop'}}), unless it says "
+            f"something about new rows."
+        )

@@ -1,0 +1,71 @@
+"""Which kind a column is of, and whether it looks like a key."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from craftmaps.tables.categories import CategoryColumn
+from craftmaps.tables.dates import DateColumn
+from craftmaps.tables.numbers import NumberColumn
+from craftmaps.tables.texts import TextColumn
+from craftmaps.tables.values import Values
+
+KINDS = ("number", "category", "text", "date", "drop")
+Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?", re.DOTALL)
+_KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
+_LEAST_KEYS = 100  # rows, below which nothing is said about keys
+
+
+def found_kind(values: Values, max_levels: int) -> str:
+    """The kind that the values of a column speak for."""
+    if values.kind != "text":
+        return values.kind
+    distinct = {text for text in values.data.tolist() if text is not None}
+    if all(_DATE.fullmatch(text) for text in distinct) and _are_dates(values):
+        return "date"
+    return "category" if len(distinct) <= max_levels else "text"
+
+
+def is_constant(values: Values) -> bool:
+    """Whether all rows have the same value; a missing value is another one."""
+    data, missing = values.data, values.is_missing()
+    return not missing.any() and bool((data == data[0]).all())
+
+
+def fitted_column(name: str, values: Values, kind: str, scaling: str) -> Column:
+    """The encoding of a column of a kind."""
+    if kind == "number":
+        return NumberColumn.fit(name, values, scaling)
+    if kind == "date":
+        return DateColumn.fit(name, values)
+    return CategoryColumn.fit(name, values) if kind == "category" else TextColumn.fit(name, values)
+
+
+def is_key(name: str, values: Values) -> bool:
+    """Whether a column looks like numbers of rows, or like keys: no two rows are alike."""
+    if len(values) < _LEAST_KEYS or values.kind not in ("number", "text"):
+        return False
+    if values.kind == "text":
+        texts = values.data.tolist()
+        return len({*texts}) == len(texts) and all(map(_is_code, texts))
+    data: Any = values.data
+    if np.isnan(data).any() or (data != np.floor(data)).any() or len(np.unique(data)) < len(data):
+        return False
+    steps = np.diff(data)
+    is_dense = data.max() - data.min() < 2 * len(data)
+    return bool((steps > 0).all()) or bool(is_dense) or _KEY_NAME.search(name) is not None
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is one word with a digit in it, as keys are."""
+    return any(map(str.isdigit, text)) and not any(map(str.isspace, text))
+
+
+def _are_dates(values: Values) -> bool:
+    try:
+        values.moments("")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,93 @@
+"""A column of numbers: scaled, with an indicator where numbers were missing."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from craftmaps.storage.expect import expect
+from craftmaps.storage.packing import storable
+from craftmaps.tables.scaling import LinearScale, QuantileCurve, Unscaled, scale_for
+from craftmaps.tables.values import Values
+
+
+@storable
+@dataclass(frozen=True)
+class NumberColumn:
+    """A scaled number, and 1 in a second column for a number that is missing.
+
+    Parameters
+    ----------
+    name : str
+    scale : LinearScale, QuantileCurve, Unscaled or None
+        None if all numbers of fit were equal, and only the indicator is left.
+    median : float
+        Takes the place of missing numbers.
+    indicator : bool
+        Whether numbers were missing in fit.
+    """
+
+    name: str
+    scale: LinearScale | QuantileCurve | Unscaled | None
+    median: float
+    indicator: bool
+    kind: ClassVar[str] = "number"
+    onnx_type: ClassVar[str] = "double"
+
+    @classmethod
+    def fit(cls, name: str, values: Values, scaling: str) -> Self:
+        x = finite(name, values.numbers(name))
+        present = x[~np.isnan(x)]
+        scale = scale_for(present, scaling) if present.min() < present.max() else None
+        return cls(name, scale, float(np.median(present)), len(present) < len(x))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the encoded columns."""
+        numbers = [] if self.scale is None else [self.name]
+        return numbers + ([missing_name(self.name)] if self.indicator else [])
+
+    @property
+    def described(self) -> str:
+        """What the column became, in words."""
+        parts = [] if self.scale is None else [self.scale.kind, f"{self.median:.6g} if missing"]
+        return ", ".join(parts + ["indicator of missing"] * self.indicator)
+
+    def fill(self, values: Values, out: np.ndarray) -> None:
+        """Write the encoded columns of some rows."""
+        x = finite(self.name, values.numbers(self.name))
+        missing = np.isnan(x)
+        if self.scale is not None:
+            out[:, 0] = self.scale(np.where(missing, self.median, x))
+        if self.indicator:
+            out[:, -1] = missing
+
+    def given(self, values: Values) -> np.ndarray:
+        """What an ONNX model is given for a column: NaN stands for a missing number."""
+        return values.numbers(self.name)
+
+    def onnx(self, g: Any, x: str) -> list[str]:
+        """Add the encoded columns to an ONNX graph."""
+        missing = g.add("IsNaN", x)
+        columns = []
+        if self.scale is not None:
+            filled = g.add("Where", missing, np.full((1, 1), self.median), x)
+            columns.append(g.single(self.scale.onnx(g, filled)))
+        return [*columns, g.single(missing)] if self.indicator else columns
+
+    def _check_stored(self) -> None:
+        expect(bool(np.isfinite(self.median)), "a finite median")
+
+
+def missing_name(name: str) -> str:
+    """The name of the encoded column that says whether a value is missing."""
+    return f"{name} is missing"
+
+
+def finite(name: str, x: np.ndarray) -> np.ndarray:
+    """Numbers without infinity."""
+    if np.isinf(x).any():
+        raise ValueError(
+            f"column {name!r} contains infinity; replace it by a number, or by a missing value."
+        )
+    return x

@@ -1,0 +1,169 @@
+"""A table of any library as named columns and rows that can be chosen by their places."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy import sparse
+
+from craftmaps.tables import values
+from craftmaps.tables.values import CannotEncodeError, Values
+
+
+class Table:
+    """Columns by name, of equal lengths.
+
+    Parameters
+    ----------
+    columns : mapping of names to arrays, narwhals series or `Values`; or a narwhals data frame
+    n_rows : int
+    named : bool
+        Whether columns are found by their names, and not by their places.
+    """
+
+    def __init__(self, columns: Any, n_rows: int, named: bool) -> None:
+        self._columns = columns
+        self.n_rows = n_rows
+        self.named = named
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns in their order."""
+        frame = isinstance(self._columns, nw.DataFrame)
+        return list(self._columns.columns if frame else self._columns)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.n_rows, len(self.names)
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Some rows, by a slice or by their places."""
+        if isinstance(rows, slice):
+            rows = slice(*rows.indices(self.n_rows))
+            n_rows = len(range(self.n_rows)[rows])
+        else:
+            n_rows = len(rows)
+        if isinstance(self._columns, nw.DataFrame):
+            return type(self)(self._columns[rows], n_rows, self.named)
+        some = {
+            name: column.take(rows) if isinstance(column, Values) else column[rows]
+            for name, column in self._columns.items()
+        }
+        return type(self)(some, n_rows, self.named)
+
+    def read(self, name: str) -> Values:
+        """The values of a column."""
+        try:
+            return values.read(self._columns[name])
+        except CannotEncodeError as error:
+            raise CannotEncodeError(f"column {name!r} has {error}") from None
+
+    def renamed(self, names: Sequence[str]) -> Self:
+        """The table with other names for its columns, in their order."""
+        if isinstance(self._columns, nw.DataFrame):
+            columns = {new: self._columns[old] for new, old in zip(names, self.names, strict=True)}
+        else:
+            columns = dict(zip(names, self._columns.values(), strict=True))
+        return type(self)(columns, self.n_rows, self.named)
+
+
+def is_table(X: Any) -> bool:
+    """Whether X has columns of its own: a data frame, an Arrow table or batch, or a dict."""
+    return isinstance(X, Table | Mapping) or _is_batch(X) or _native(X) is not None
+
+
+def has_gaps(X: Any) -> bool:
+    """Whether X is a dense array whose numbers are missing in places, or an array of objects."""
+    if sparse.issparse(X) or is_table(X):
+        return False
+    array = np.asarray(X)
+    if array.ndim != 2:
+        return False
+    return array.dtype.kind in "OUTMm" or (array.dtype.kind == "f" and bool(np.isnan(array).any()))
+
+
+def table_of(X: Any) -> Table:
+    """The table that X is: a data frame, an Arrow table or batch, a dict, or a dense array."""
+    if isinstance(X, Table):
+        return X
+    if isinstance(X, Mapping):
+        return _of_mapping(X)
+    if _is_batch(X):
+        return _of_mapping({name: X.column(name) for name in X.schema.names})
+    frame = _native(X)
+    if frame is None:
+        return _of_array(X)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    named = all(isinstance(name, str) for name in frame.columns)
+    if not named:
+        columns = {str(name): frame[name] for name in frame.columns}
+        return Table(columns, len(frame), named)
+    return Table(frame, len(frame), named)
+
+
+def stacked(tables: Sequence[Table]) -> Table:
+    """Rows of several tables as one, with the columns of the first."""
+    if len(tables) == 1:
+        return tables[0]
+    columns = {
+        name: values.stacked([table.read(name) for table in tables]) for name in tables[0].names
+    }
+    return Table(columns, sum(table.n_rows for table in tables), tables[0].named)
+
+
+def _of_array(X: Any) -> Table:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: "
+            f"X.reshape(-1, 1) is one column, and X.reshape(1, -1) is one row."
+        )
+    return Table({f"x{j}": array[:, j] for j in range(array.shape[1])}, len(array), named=False)
+
+
+def _of_mapping(columns: Mapping[Any, Any]) -> Table:
+    series = {}
+    for name, column in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"names of columns are strings, got {name!r}.")
+        one = nw.from_native(column, series_only=True, pass_through=True)
+        series[name] = one if isinstance(one, nw.Series | Values) else _vector(name, one)
+    lengths = {name: len(column) for name, column in series.items()}
+    if len({*lengths.values()}) > 1:
+        (short, n), (other, m) = (
+            min(lengths.items(), key=_length),
+            max(lengths.items(), key=_length),
+        )
+        raise ValueError(f"column {short!r} has {n} rows and column {other!r} has {m}.")
+    return Table(series, next(iter(lengths.values()), 0), named=True)
+
+
+def _length(item: tuple[str, int]) -> int:
+    return item[1]
+
+
+def _vector(name: str, column: Any) -> np.ndarray:
+    """A sequence as one array; mixed types stay objects."""
+    if isinstance(column, str) or not hasattr(column, "__len__"):
+        raise TypeError(f"column {name!r} must be a sequence of values, got {column!r}.")
+    array = column if isinstance(column, np.ndarray) else np.asarray(column, dtype=object)
+    if array.ndim == 1:
+        return array
+    objects = np.empty(len(column), dtype=object)
+    objects[:] = list(column)
+    return objects
+
+
+def _is_batch(X: Any) -> bool:
+    return type(X).__name__ == "RecordBatch" and hasattr(X, "schema")
+
+
+def _native(X: Any) -> Any:
+    """A narwhals frame of X, or None if X is no data frame."""
+    if isinstance(X, np.ndarray | list | tuple | int | float | str) or sparse.issparse(X):
+        return None
+    frame = nw.from_native(X, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None

@@ -1,0 +1,167 @@
+"""A column of text with many different values: what its strings have in common."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+
+from craftmaps.storage.expect import expect, expect_array
+from craftmaps.storage.packing import storable
+from craftmaps.tables import ngrams
+from craftmaps.tables.categories import given_texts
+from craftmaps.tables.numbers import missing_name
+from craftmaps.tables.values import Values
+
+_MOST_NGRAMS = 512
+_MOST_COLUMNS = 64
+_LEAST_SHARE = 1e-6  # of the largest eigenvalue, below which a direction is noise
+_STRINGS_AT_A_TIME = 16_384
+
+
+@storable
+@dataclass(frozen=True)
+class TextColumn:
+    """Principal components of the pairs and triples of characters that a string contains.
+
+    The n-grams that most rows of fit contain are the vocabulary. A string is the vector of those
+    that it contains, each weighted by log((1 + n) / (1 + its rows)) + 1, divided by its length. Its
+    64 leading components are encoded, on a scale on which the rows of fit have a mean squared
+    distance of 1 from their mean, as a standardized number has. New strings that share n-grams with
+    known ones are close to them, and a missing string is at the mean.
+
+    Parameters
+    ----------
+    name : str
+    vocabulary : ndarray of shape (n_ngrams,)
+        Keys of n-grams, sorted.
+    weights : ndarray of shape (n_ngrams,)
+    components : ndarray of shape (n_ngrams, n_columns)
+    mean : ndarray of shape (n_columns,)
+    indicator : bool
+        Whether strings were missing in fit.
+    """
+
+    name: str
+    vocabulary: np.ndarray
+    weights: np.ndarray
+    components: np.ndarray
+    mean: np.ndarray
+    indicator: bool
+    kind: ClassVar[str] = "text"
+    onnx_type: ClassVar[str] = "string"
+
+    @classmethod
+    def fit(cls, name: str, values: Values) -> Self:
+        strings = [text for text in values.texts().tolist() if text is not None]
+        texts, rows = _distinct(strings)
+        counts = np.bincount(rows).astype(np.float64)
+        vocabulary, weights = _vocabulary(texts, counts)
+        vectors = _unit_rows(texts, vocabulary, weights)
+        total = counts.sum()
+        eigenvalues, directions = eigh((vectors.T @ vectors.multiply(counts[:, None])).toarray())
+        largest = np.flatnonzero(eigenvalues > _LEAST_SHARE * eigenvalues[-1])[::-1]
+        components = _with_signs(directions[:, largest[:_MOST_COLUMNS]])
+        encoded = vectors @ components
+        mean = counts @ encoded / total
+        spread = np.sqrt(counts @ np.square(encoded - mean).sum(axis=1) / total)
+        scale = spread if spread > 0 else 1.0
+        indicator = len(strings) < len(values)
+        return cls(name, vocabulary, weights, components / scale, mean / scale, indicator)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the encoded columns."""
+        components = [f"{self.name} text {j}" for j in range(len(self.mean))]
+        return components + ([missing_name(self.name)] if self.indicator else [])
+
+    @property
+    def described(self) -> str:
+        """What the column became, in words."""
+        parts = [f"{len(self.mean)} components of {len(self.vocabulary)} character n-grams"]
+        return ", ".join(parts + ["indicator of missing"] * self.indicator)
+
+    def fill(self, values: Values, out: np.ndarray) -> None:
+        """Write the encoded columns of some rows."""
+        if values.kind == "nothing":
+            out[:], out[:, len(self.mean) :] = 0, 1
+            return
+        texts, rows = _distinct(values.texts().tolist())
+        encoded = np.empty((len(texts), out.shape[1]))
+        for start in range(0, len(texts), _STRINGS_AT_A_TIME):
+            some = texts[start : start + _STRINGS_AT_A_TIME]
+            self._fill_strings(some, encoded[start : start + len(some)])
+        out[:] = encoded[rows]
+
+    def _fill_strings(self, texts: list[str | None], out: np.ndarray) -> None:
+        missing = np.array([text is None for text in texts], bool)
+        vectors = _unit_rows([text or "" for text in texts], self.vocabulary, self.weights)
+        encoded = vectors @ self.components - self.mean
+        out[:, : len(self.mean)] = np.where(missing[:, None], 0.0, encoded)
+        if self.indicator:
+            out[:, -1] = missing
+
+    def given(self, values: Values) -> np.ndarray:
+        """What an ONNX model is given for a column: an empty string stands for missing text."""
+        return given_texts(values)
+
+    def onnx(self, g: Any, x: str) -> list[str]:
+        """Add the encoded columns to an ONNX graph."""
+        cases = ngrams.cases_of()
+        contained = [
+            g.add("RegexFullMatch", x, pattern=ngrams.pattern(int(key), cases))
+            for key in self.vocabulary
+        ]
+        vectors = g.add("Mul", g.double(g.concat(contained, axis=1)), self.weights)
+        square = g.add("ReduceSum", g.add("Mul", vectors, vectors), [1], keepdims=1)
+        length = g.add("Sqrt", g.add("Max", square, np.float64(1e-300)))
+        product = g.add("MatMul", g.add("Div", vectors, length), self.components)
+        encoded = g.add("Sub", product, self.mean)
+        missing = g.add("Equal", x, np.array([[""]], dtype=object))
+        known = g.add("Sub", np.float64(1), g.double(missing))
+        columns = [g.single(g.add("Mul", encoded, known))]
+        return [*columns, g.single(missing)] if self.indicator else columns
+
+    def _check_stored(self) -> None:
+        n, width = len(self.vocabulary), len(self.mean)
+        expect(0 < n <= _MOST_NGRAMS and 0 < width <= _MOST_COLUMNS, "some n-grams")
+        expect_array("vocabulary", self.vocabulary, "iu", (n,))
+        expect(self.vocabulary.dtype == np.uint64, "keys of 64 bits")
+        expect(bool((self.vocabulary[1:] > self.vocabulary[:-1]).all()), "keys that rise")
+        expect_array("weights", self.weights, "f", (n,))
+        expect_array("components", self.components, "f", (n, width))
+        expect_array("mean", self.mean, "f", (width,))
+
+
+def _distinct(texts: list[Any]) -> tuple[list[Any], np.ndarray]:
+    """The different strings in the order of their first rows, and the place of each row's."""
+    places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return list(places), np.array([places[text] for text in texts], np.int64)
+
+
+def _vocabulary(texts: list[str], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The n-grams that most rows contain, and the weight of each."""
+    keys, rows = ngrams.counted(texts, counts)
+    frequent = np.sort(np.argsort(-rows, kind="stable")[:_MOST_NGRAMS])
+    keys, rows = keys[frequent], rows[frequent]
+    return keys, np.log((1 + counts.sum()) / (1 + rows)) + 1
+
+
+def _unit_rows(texts: list[str], vocabulary: np.ndarray, weights: np.ndarray) -> Any:
+    """Weighted presence of n-grams in each string, divided by its length.
+
+    Products of sparse rows are added up row by row, so that a row is encoded to the same bits
+    whatever rows are encoded with it.
+    """
+    present = ngrams.presence(texts, vocabulary)
+    lengths = np.sqrt(present @ np.square(weights))
+    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return sparse.csr_matrix(present.multiply(weights).multiply(inverse[:, None]))
+
+
+def _with_signs(directions: np.ndarray) -> np.ndarray:
+    """Directions whose largest entries are positive."""
+    largest = np.abs(directions).argmax(axis=0)
+    signs = np.sign(directions[largest, np.arange(directions.shape[1])])
+    return np.asarray(directions * signs)
