@@ -27,6 +27,7 @@ from craftmaps import (
     Polynomial,
     RandomMaclaurin,
     ScaledMap,
+    Sum,
     TensorSketch,
     VovkInfinite,
     VovkReal,

@@ -337,9 +337,9 @@ class Learner(BaseEstimator):
         """
         self._check_parameters()
         self._targets(y)  # complains about targets before the map is fitted
-        feature_map = self.feature_map
+        feature_map = self._new_map(n_rows)
         if feature_map is not None:
-            feature_map = clone(feature_map).fit(X, y)
+            feature_map = feature_map.fit(X, y)
         width = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
         stream = self._new_stream(feature_map, width, n_rows, X.dtype)
         self.feature_map_, self._stream = feature_map, stream
@@ -347,9 +347,13 @@ class Learner(BaseEstimator):
         first = int(np.argmax(row_norms(X[:_PROBED_ROWS]) > 0))
         self._probe = X[first : first + 1].copy()
 
+    def _new_map(self, n_rows: int | None = None) -> Any:
+        """An unfitted map; n_rows is how many rows will come in all, None if not known."""
+        return None if self.feature_map is None else clone(self.feature_map)
+
     def _sample_size(self) -> int | None:
         self._check_parameters()
-        return map_rows.sample_size(self.feature_map, self.map_rows)
+        return map_rows.sample_size(self._new_map(), self.map_rows)
 
     def _sampled(self, X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
         if not map_rows.needs_rows(self.feature_map):

@@ -70,7 +70,7 @@ def _binary_weights(X: np.ndarray) -> tuple[float, ...] | None:
     from all others. With the weight 2 std / range the two values stay at most 2 apart.
     """
     low, high = X.min(axis=0), X.max(axis=0)
-    binary = ~((X > low) & (X < high)).any(axis=0) & (high > low)
+    binary = ~((low < X) & (high > X)).any(axis=0) & (high > low)
     if not binary.any():
         return None
     spread = X.std(axis=0, dtype=np.float64)
@@ -79,4 +79,4 @@ def _binary_weights(X: np.ndarray) -> tuple[float, ...] | None:
 
 
 def _has_numbers(X: np.ndarray) -> bool:
-    return bool(((X > X.min(axis=0)) & (X < X.max(axis=0))).any())
+    return bool(((X.min(axis=0) < X) & (X.max(axis=0) > X)).any())
