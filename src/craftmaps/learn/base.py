@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from copy import copy, deepcopy
 from itertools import chain
 from typing import Any, Self
@@ -107,12 +107,13 @@ class Learner(BaseEstimator):
     @property
     def solution_(self) -> Solution:
         """Coefficients for all rows so far, and how they were found; computed when first asked."""
-        stream = self._begun()
-        if stream.solution is None:
-            with stream.lock:
-                if stream.solution is None:  # another thread may have solved it meanwhile
-                    stream.solution = self._solve()
-        return stream.solution
+        solution = self._begun().solution
+        if solution is None:
+            with self._draft(same_rows=True) as draft:
+                solution = draft._stream.solution  # of another thread meanwhile
+                if solution is None:
+                    solution = draft._stream.solution = draft._solve()
+        return solution
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their targets y, and forget what was learned before.
@@ -133,7 +134,8 @@ class Learner(BaseEstimator):
                 self._set_targets(y)
                 self._fit_map(*self._sampled(X, y), n_rows=X.shape[0])
                 self._add(X, y, weights, line)
-                self.solve()
+            self._stream.solution = self._solve()  # in place: there is nothing to go back to
+            self.solve()
         except BaseException:
             self._forget()  # some of the rows are no model
             raise
@@ -160,9 +162,13 @@ class Learner(BaseEstimator):
         return self
 
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from further rows, after `begin` or another fit."""
+        """Learn from further rows, after `begin` or another fit.
+
+        The sums are changed in place, which takes less memory than `partial_fit`. If it raises,
+        some of the rows may have been learned, so throw the learner away.
+        """
         self._begun()
-        self._take(X, y, sample_weight, Progress(None, shown=False))
+        self._learn(X, y, sample_weight, Progress(None, shown=False))
         return self
 
     def solve(self) -> Self:
@@ -242,11 +248,23 @@ class Learner(BaseEstimator):
     ) -> Self:
         """Learn from blocks, from where a checkpoint was made if there is one."""
         self._forget()
-        kept: Checkpoint | None = None
-        position: list[Any] | None = None
-        if checkpoint is not None:
-            kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, {"classes": classes})
-            position = kept.restore()
+        options = {"classes": classes}
+        try:
+            kept: Checkpoint | None = None
+            if checkpoint is not None:
+                kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, options)
+            with kept or nullcontext():
+                self._learn_blocks(blocks, kept, progress, classes)
+                self._stream.solution = self._solve()  # in place: there is nothing to go back to
+        except BaseException:
+            self._forget()  # some of the rows are no model
+            raise
+        return self.solve()
+
+    def _learn_blocks(
+        self, blocks: Blocks, kept: Checkpoint | None, progress: bool | None, classes: Any
+    ) -> None:
+        position = None if kept is None else kept.restore()
         total = getattr(blocks, "n_rows", None)
         if position is None:
             self._begin_from_all(blocks, total, progress, classes)
@@ -255,14 +273,13 @@ class Learner(BaseEstimator):
         following = positioned(blocks, position, kept=kept is not None)
         with Progress(total, progress) as line, closing(following):
             for position, (X, y, weights) in self._begin_from_first(following, classes):
-                self._take(X, y, weights, line, classes)
+                self._learn(X, y, weights, line, classes)
                 if kept is not None:
                     kept.save_if_due(position)
         if not hasattr(self, "_stream"):
             raise ValueError("blocks is empty: there is nothing to learn from.")
         if kept is not None and position is not None:
             kept.save(position, finished=True)
-        return self.solve()
 
     def _begin_from_all(
         self, blocks: Blocks, total: int | None, progress: bool | None, classes: Any
@@ -311,7 +328,33 @@ class Learner(BaseEstimator):
             self._fit_map(map_rows.stacked(every_X)[first], np.concatenate(every_y)[first])
         return chain(held, remaining)
 
+    @contextmanager
+    def _draft(self, same_rows: bool = False) -> Iterator[Self]:
+        """A copy to be changed, which replaces this learner if all that is done inside succeeds.
+
+        Whatever ends it early, an error, Ctrl-C or a fork, leaves this learner as it was. Other
+        threads predict from it meanwhile, and wait if they want to change it too. `same_rows` says
+        that only results for the rows so far are computed, which the stream keeps.
+        """
+        with self._stream.lock if hasattr(self, "_stream") else nullcontext():
+            draft = object.__new__(type(self))
+            draft.__dict__.update(self.__dict__)
+            if hasattr(self, "_stream"):
+                draft._stream = self._stream.draft()
+            yield draft
+            if same_rows:
+                self._stream.__dict__ = draft._stream.__dict__
+            else:
+                self.__dict__ = draft.__dict__  # in one step
+
     def _take(
+        self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
+    ) -> None:
+        """Learn from a block whole or not at all."""
+        with self._draft() as draft:
+            draft._learn(X, y, sample_weight, line, classes)
+
+    def _learn(
         self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
     ) -> None:
         """Learn from a block; the first one also fits the map, if that is not done."""
