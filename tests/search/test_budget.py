@@ -24,7 +24,9 @@ def test_parsing(text, kind, amount):
     assert (budget.kind, budget.amount) == (kind, pytest.approx(amount))
 
 
-@pytest.mark.parametrize("text", ["10", "10 parsecs", "-1s", 0, -5, 1.5, "0s", "s", "1MB/row", True])
+@pytest.mark.parametrize(
+    "text", ["10", "10 parsecs", "-1s", 0, -5, 1.5, "0s", "s", "1MB/row", True]
+)
 def test_what_is_no_budget(text):
     with pytest.raises(ValueError, match="budget must be a number of components"):
         Budget.parse(text)
