@@ -16,6 +16,7 @@ from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.rows_again import Batch, RowsAgain
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
+from craftmaps.learn.table_rows import TableLearner
 from craftmaps.validation import is_integer, is_number
 
 
@@ -23,7 +24,7 @@ def _is_squared(machine: Any) -> bool:
     return bool(machine.loss == "squared")
 
 
-class KernelMachine(OnePass):
+class KernelMachine(TableLearner, OnePass):
     """A learner whose loss is chosen by its parameter `loss`.
 
     The squared loss is that of `OnePass`, from sums. Others are minimized in a few passes over the
@@ -122,7 +123,7 @@ class KernelMachine(OnePass):
         for block in self._blocks_again:
             X, y, _ = unpacked(block)
             X, y = self._validated(X, y, reset=False)
-            yield X, y, np.empty(0)  # targets and weights were kept
+            yield self._encoded(X), y, np.empty(0)  # targets and weights were kept
 
     def _solve(self) -> Solution:
         if _is_squared(self):

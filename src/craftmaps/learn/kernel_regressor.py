@@ -54,11 +54,19 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     map_rows : int or None, default=10000
         The feature map is fitted on a uniform sample of so many rows, chosen by their places; on
         all rows if it is None. A map with `n_components` gets at least two rows for each of them.
+    encoder : "auto", TableEncoder or None, default="auto"
+        Turns tables into numbers before the map. "auto" encodes data frames, dicts of columns,
+        arrays of objects and dense arrays with missing values by a `TableEncoder`, and takes other
+        arrays as they are. A clone of a TableEncoder encodes any rows. Both are fitted on the rows
+        of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
+        is. None takes numbers only.
 
     Attributes
     ----------
     coef_, intercept_, alpha_, alphas_, scores_, feature_map_, n_samples_seen_, solution_
         As in OnePassRegressor.
+    encoder_ : TableEncoder or None
+        What turned the table into numbers; None if rows were taken as they are.
     n_passes_ : int
         Passes over the features that the fit took.
 
@@ -89,6 +97,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         max_passes: int = 1000,
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
+        encoder: Any = "auto",
     ) -> None:
         self.feature_map = feature_map
         self.loss = loss
@@ -100,6 +109,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         self.max_passes = max_passes
         self.block_rows = block_rows
         self.map_rows = map_rows
+        self.encoder = encoder
 
     def _new_loss(self, fit: Fit) -> Loss:
         """The loss on the scale of residuals, which fits with the loss itself find."""
