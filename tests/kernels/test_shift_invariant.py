@@ -214,3 +214,42 @@ def test_compiled_exponentials(loop, dtype, digits):
     np.testing.assert_allclose(matrix[0], exact, rtol=digits, atol=1e-37)
     loop(matrix, np.zeros(1, dtype), -squared, dtype(1))
     assert matrix.max() <= 1  # distances that rounding made negative are 0
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(0.3), *(Matern(nu, 0.3) for nu in (0.5, 1.5, 2.5))])
+@pytest.mark.parametrize("n_rows", [1, 2, 7])
+@pytest.mark.parametrize("d", [1, 3, 4, 9])
+def test_compiled_distances_of_any_shape(kernel, n_rows, d):
+    """Rows are taken in pairs, columns of X in fours, and columns of the result in tiles of 512."""
+    rng = np.random.default_rng(d)
+    X, Y = rng.standard_normal((n_rows, d)), rng.standard_normal((517, d))
+    value = {str(one): value for one, value in rough(0.3)}[str(kernel)]
+    np.testing.assert_allclose(kernel(X, Y), slow_gram(value, X, Y), rtol=1e-12)
+
+
+def rough(gamma):
+    yield Laplacian(gamma), lambda u: np.exp(-gamma * np.abs(u).sum())
+    for nu in (0.5, 1.5, 2.5):
+        yield Matern(nu, gamma), matern(nu, gamma)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_near_rows_have_their_own_distance(nu, dtype):
+    """A matrix product alone would give 1e-3 instead of these distances, and 0 for the smallest."""
+    rng = np.random.default_rng(0)
+    X = (30 * rng.standard_normal((40, 6))).astype(dtype)
+    near = X + (1e-3 * rng.standard_normal((40, 6))).astype(dtype)
+    kernel = Matern(nu, 100.0)
+    exact = slow_gram(matern(nu, 100.0), X.astype(np.float64), near.astype(np.float64))
+    assert 0.3 < exact.diagonal().min() < exact.diagonal().max() < 0.999
+    np.testing.assert_allclose(kernel(X, near), exact, atol=2e-5 if dtype == np.float32 else 1e-9)
+    assert (kernel(X, X.copy()).diagonal() == 1).all()
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_float32_gives_way_to_very_short_and_very_long_rows(scale, rows):
+    X, Y = ((scale * part).astype(np.float32) for part in rows)
+    for nu in (0.5, 1.5, 2.5):
+        expected = Matern(nu, 0.7)(*rows)
+        np.testing.assert_allclose(Matern(nu, 0.7 / scale)(X, Y), expected, atol=2e-6)

@@ -16,6 +16,8 @@ from craftmaps.threads import dense_block, for_each_product_block
 
 Fill = Callable[[Any, np.ndarray], None]
 _EQUAL = 32 * float(np.finfo(np.float64).eps)
+_LARGEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e120}  # its square is finite
+_CACHED_BYTES = 1 << 18
 _DIGITS = 16.0  # gamma |y|^2 above which a kernel value loses more than one digit
 
 
@@ -67,27 +69,68 @@ def radial(Y: Any, function: Callable[[np.ndarray], np.ndarray]) -> Fill:
     return fill
 
 
-def laplacian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
-    """exp(-gamma |x - y|_1)."""
-    columns = np.ascontiguousarray(gamma * dense_block(Y, 0, Y.shape[0], dtype).T, dtype=dtype)
+def matern(
+    Y: Any,
+    scale: float,
+    polynomial: tuple[float, float],
+    function: Callable[[np.ndarray], np.ndarray],
+    dtype: np.dtype,
+) -> Fill:
+    """(1 + a s + b s^2) exp(-s) with s = scale |x - y| and the coefficients a, b of `polynomial`.
+
+    As `radial` with the same `function` of distances, which is used for sparse rows and for
+    numbers that are too large for `dtype`, but by one product and one pass in that precision.
+    """
+    exact = radial(Y, function)
+    least, largest = (1 / _LARGEST[dtype], _LARGEST[dtype])
+    if sparse.issparse(Y) or not least < scale < largest:
+        return exact
+    others = _Others(Y, dtype, centred=True)
+    originals = dense_block(Y, 0, Y.shape[0], dtype)  # to subtract the mean rounds
+    loop = distances.matern32 if dtype == np.float32 else distances.matern64
+    factors = [dtype.type(value) for value in (scale, *polynomial)]
 
     def fill(X: Any, out: np.ndarray) -> None:
-        rows = dense_block(X, 0, X.shape[0], dtype) * dtype.type(gamma)
-        distances.absolute_differences(rows, columns, out)
-        np.exp(-out, out=out)
+        moved = others.moved(X)
+        norms = row_norms(moved, squared=True)
+        if max(others.reach, float(norms.max(initial=0))) > largest:
+            exact(X, out)
+            return
+        np.matmul(moved, others.rows.T, out=out)
+        rows = dense_block(X, 0, X.shape[0], dtype)
+        loop(out, norms, others.norms, rows, originals, *factors)
+
+    return fill
+
+
+def laplacian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
+    """exp(-gamma |x - y|_1)."""
+    columns = np.ascontiguousarray(_scaled(Y, gamma, dtype, multiple=4).T)
+    loop = distances.laplacian32 if dtype == np.float32 else distances.laplacian64
+
+    def fill(X: Any, out: np.ndarray) -> None:
+        loop(_scaled(X, gamma, dtype, multiple=4), columns, out)
 
     return fill
 
 
 def cauchy(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
     """prod_i 1 / (1 + gamma^2 (x_i - y_i)^2)."""
-    columns = np.ascontiguousarray(gamma * dense_block(Y, 0, Y.shape[0], dtype).T, dtype=dtype)
+    columns = np.ascontiguousarray(_scaled(Y, gamma, dtype).T)
 
     def fill(X: Any, out: np.ndarray) -> None:
-        rows = dense_block(X, 0, X.shape[0], dtype) * dtype.type(gamma)
-        distances.cauchy_products(rows, columns, out)
+        distances.cauchy_products(_scaled(X, gamma, dtype), columns, out)
 
     return fill
+
+
+def _scaled(rows: Any, gamma: float, dtype: np.dtype, multiple: int = 1) -> np.ndarray:
+    """gamma times dense rows, with columns of 0 until their number is a multiple."""
+    dense = dense_block(rows, 0, rows.shape[0], dtype)
+    n_columns = dense.shape[1]
+    scaled = np.zeros((len(dense), n_columns + -n_columns % multiple), dtype)
+    np.multiply(dense, dtype.type(gamma), out=scaled[:, :n_columns])
+    return scaled
 
 
 def of_differences(Y: Any, function: Callable[[np.ndarray], Any]) -> Fill:
@@ -112,9 +155,12 @@ def of_differences(Y: Any, function: Callable[[np.ndarray], Any]) -> Fill:
 def of_products(Y: Any, function: Callable[[np.ndarray], np.ndarray], dtype: np.dtype) -> Fill:
     """function(<x, y>)."""
     others = Y.astype(dtype, copy=False)
+    step = max(1, _CACHED_BYTES // max(1, dtype.itemsize * Y.shape[0]))
 
     def fill(X: Any, out: np.ndarray) -> None:
-        out[:] = function(_products(X.astype(dtype, copy=False), others, out))
+        products = _products(X.astype(dtype, copy=False), others, out)
+        for start in range(0, len(out), step):  # so that temporary matrices stay in the cache
+            out[start : start + step] = function(products[start : start + step])
 
     return fill
 
@@ -127,16 +173,17 @@ class _Others:
         self.mean = None
         if centred and not sparse.issparse(Y):
             self.mean = Y.mean(axis=0, dtype=np.float64).astype(dtype)
-        self.rows = self._moved(Y)
+        self.rows = self.moved(Y)
         self.norms = row_norms(self.rows, squared=True)
         self.reach = float(self.norms.max(initial=0))
 
     def products(self, X: Any, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """<x, y>, in `out` if that is possible, and |x|^2."""
-        moved = self._moved(X)
+        moved = self.moved(X)
         return _products(moved, self.rows, out), row_norms(moved, squared=True)
 
-    def _moved(self, rows: Any) -> Any:
+    def moved(self, rows: Any) -> Any:
+        """Rows in the precision of Y, less the mean of Y."""
         if self.mean is None:
             return rows.astype(self.dtype, copy=False)
         if sparse.issparse(rows):

@@ -20,7 +20,11 @@ from craftmaps.validation import check_number, check_rows_pair
 _BANDWIDTH_ROWS = 512
 _BANDWIDTH_SEED = 20070913  # fixed: equal rows must give equal bandwidths
 _LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by less than 1 %
-_POLYNOMIALS_OF_MATERN = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}  # times exp(-s)
+_POLYNOMIALS_OF_MATERN = {  # times exp(-s)
+    0.5: (1.0, 0.0, 0.0),
+    1.5: (1.0, 1.0, 0.0),
+    2.5: (1.0, 1.0, 1 / 3),
+}
 
 
 class ShiftInvariantKernel(Kernel):
@@ -311,7 +315,11 @@ class Matern(ShiftInvariantKernel):
         return np.asarray(normal * np.sqrt(2 * self.nu / chi_squared))
 
     def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
-        return pairs.radial(Y, self._value)
+        if self.nu not in _POLYNOMIALS_OF_MATERN:
+            return pairs.radial(Y, self._value)
+        scale = float(np.sqrt(2 * self.nu)) * float(self.gamma)
+        _, a, b = _POLYNOMIALS_OF_MATERN[self.nu]
+        return pairs.matern(Y, scale, (a, b), self._value, dtype)
 
     def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
         if self.nu not in _POLYNOMIALS_OF_MATERN:

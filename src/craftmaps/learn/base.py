@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from copy import copy, deepcopy
 from itertools import chain
 from typing import Any, Self
@@ -92,6 +92,10 @@ class Learner(BaseEstimator):
     def _more_targets(self, classes: Any) -> None:
         """Take classes that are announced with a later block."""
 
+    def _map_targets(self, y: np.ndarray) -> Any:
+        """What the feature map is told about the targets."""
+        return y
+
     def _row_weights(
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
     ) -> np.ndarray | None:
@@ -114,12 +118,13 @@ class Learner(BaseEstimator):
     @property
     def solution_(self) -> Solution:
         """Coefficients for all rows so far, and how they were found; computed when first asked."""
-        stream = self._begun()
-        if stream.solution is None:
-            with stream.lock:
-                if stream.solution is None:  # another thread may have solved it meanwhile
-                    stream.solution = self._solve()
-        return stream.solution
+        solution = self._begun().solution
+        if solution is None:
+            with self._draft(same_rows=True) as draft:
+                solution = draft._stream.solution  # of another thread meanwhile
+                if solution is None:
+                    solution = draft._stream.solution = draft._solve()
+        return solution
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their targets y, and forget what was learned before.
@@ -140,7 +145,8 @@ class Learner(BaseEstimator):
                 self._set_targets(y)
                 self._fit_map(*self._sampled(X, y), n_rows=X.shape[0])
                 self._add(X, y, weights, line)
-                self.solve()
+            self._stream.solution = self._solve()  # in place: there is nothing to go back to
+            self.solve()
         except BaseException:
             self._forget()  # some of the rows are no model
             raise
@@ -167,9 +173,13 @@ class Learner(BaseEstimator):
         return self
 
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from further rows, after `begin` or another fit."""
+        """Learn from further rows, after `begin` or another fit.
+
+        The sums are changed in place, which takes less memory than `partial_fit`. If it raises,
+        some of the rows may have been learned, so throw the learner away.
+        """
         self._begun()
-        self._take(X, y, sample_weight, Progress(None, shown=False))
+        self._learn(X, y, sample_weight, Progress(None, shown=False))
         return self
 
     def solve(self) -> Self:
@@ -249,11 +259,23 @@ class Learner(BaseEstimator):
     ) -> Self:
         """Learn from blocks, from where a checkpoint was made if there is one."""
         self._forget()
-        kept: Checkpoint | None = None
-        position: list[Any] | None = None
-        if checkpoint is not None:
-            kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, {"classes": classes})
-            position = kept.restore()
+        options = {"classes": classes}
+        try:
+            kept: Checkpoint | None = None
+            if checkpoint is not None:
+                kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, options)
+            with kept or nullcontext():
+                self._learn_blocks(blocks, kept, progress, classes)
+                self._stream.solution = self._solve()  # in place: there is nothing to go back to
+        except BaseException:
+            self._forget()  # some of the rows are no model
+            raise
+        return self.solve()
+
+    def _learn_blocks(
+        self, blocks: Blocks, kept: Checkpoint | None, progress: bool | None, classes: Any
+    ) -> None:
+        position = None if kept is None else kept.restore()
         total = getattr(blocks, "n_rows", None)
         if position is None:
             self._begin_from_all(blocks, total, progress, classes)
@@ -262,14 +284,13 @@ class Learner(BaseEstimator):
         following = positioned(blocks, position, kept=kept is not None)
         with Progress(total, progress) as line, closing(following):
             for position, (X, y, weights) in self._begin_from_first(following, classes):
-                self._take(X, y, weights, line, classes)
+                self._learn(X, y, weights, line, classes)
                 if kept is not None:
                     kept.save_if_due(position)
         if not hasattr(self, "_stream"):
             raise ValueError("blocks is empty: there is nothing to learn from.")
         if kept is not None and position is not None:
             kept.save(position, finished=True)
-        return self.solve()
 
     def _begin_from_all(
         self, blocks: Blocks, total: int | None, progress: bool | None, classes: Any
@@ -318,7 +339,33 @@ class Learner(BaseEstimator):
             self._fit_map(map_rows.stacked(every_X)[first], np.concatenate(every_y)[first])
         return chain(held, remaining)
 
+    @contextmanager
+    def _draft(self, same_rows: bool = False) -> Iterator[Self]:
+        """A copy to be changed, which replaces this learner if all that is done inside succeeds.
+
+        Whatever ends it early, an error, Ctrl-C or a fork, leaves this learner as it was. Other
+        threads predict from it meanwhile, and wait if they want to change it too. `same_rows` says
+        that only results for the rows so far are computed, which the stream keeps.
+        """
+        with self._stream.lock if hasattr(self, "_stream") else nullcontext():
+            draft = object.__new__(type(self))
+            draft.__dict__.update(self.__dict__)
+            if hasattr(self, "_stream"):
+                draft._stream = self._stream.draft()
+            yield draft
+            if same_rows:
+                self._stream.__dict__ = draft._stream.__dict__
+            else:
+                self.__dict__ = draft.__dict__  # in one step
+
     def _take(
+        self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
+    ) -> None:
+        """Learn from a block whole or not at all."""
+        with self._draft() as draft:
+            draft._learn(X, y, sample_weight, line, classes)
+
+    def _learn(
         self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
     ) -> None:
         """Learn from a block; the first one also fits the map, if that is not done."""
@@ -346,7 +393,7 @@ class Learner(BaseEstimator):
         self._targets(y)  # complains about targets before the map is fitted
         feature_map = self.feature_map
         if feature_map is not None:
-            feature_map = clone(feature_map).fit(X, y)
+            feature_map = clone(feature_map).fit(X, self._map_targets(y))
         width = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
         stream = self._new_stream(feature_map, width, n_rows, X.dtype)
         self.feature_map_, self._stream = feature_map, stream

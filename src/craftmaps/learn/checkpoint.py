@@ -5,7 +5,7 @@ import time
 from collections.abc import Generator, Iterable
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 
 from craftmaps.learn.stream import fill_features
 from craftmaps.storage import array_file
+from craftmaps.storage.folder_lock import FolderLock
 from craftmaps.storage.packing import Packer, Unpacker
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import warn
@@ -40,8 +41,7 @@ class Checkpoint:
     ) -> None:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
-        for unfinished in self._folder.glob(".checkpoint-*.part"):  # by a process that was killed
-            unfinished.unlink(missing_ok=True)
+        self._lock = FolderLock(self._folder)
         self._every = every
         self._estimator = estimator
         parameters = estimator.get_params(deep=True) | options
@@ -53,6 +53,16 @@ class Checkpoint:
         self._number = 0
         self._rows, self._finished = 0, False  # of the last file
         self._due = 0.0
+
+    def __enter__(self) -> Self:
+        """Keep other processes out of the folder, because their files would mix with these."""
+        self._lock.__enter__()
+        for unfinished in self._folder.glob(".checkpoint-*.part"):  # by a process that was killed
+            unfinished.unlink(missing_ok=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.__exit__(*error)
 
     def restore(self) -> list[Any] | None:
         """Give the estimator what it had learnt, and return the position; None if there is none.

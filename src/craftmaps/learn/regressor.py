@@ -235,14 +235,16 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
 
     def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
         stream = self._begun()
-        with stream.lock:
-            if stream.conformal is None:
-                if stream._closed:
-                    raise ValueError(
-                        "this model was saved without what it knows about its errors; save it with "
-                        "uncertainty=True or resumable=True."
-                    )
-                stream.posterior, stream.conformal = learned(self)
+        if stream.conformal is None:
+            if stream._closed:
+                raise ValueError(
+                    "this model was saved without what it knows about its errors; save it with "
+                    "uncertainty=True or resumable=True."
+                )
+            with self._draft(same_rows=True) as draft:
+                stream = draft._stream
+                if stream.conformal is None:  # nor has another thread computed it meanwhile
+                    stream.posterior, stream.conformal = learned(draft)
         posterior, conformal = stream.posterior, stream.conformal
         return posterior.single() if single and posterior is not None else posterior, conformal
 

@@ -5,6 +5,8 @@ import numpy as np
 from craftmaps.loops.compiled import compiled
 
 _TILE = 128  # columns that are accumulated at a time, in the first-level cache
+_WIDE_TILE = 512
+_NEAR64, _NEAR32 = 1e-6, 1 / 256  # |x - y|^2 / (|x|^2 + |y|^2) below which digits are missing
 _ROUND64, _ROUND32 = 6755399441055744.0, 12582912.0  # 1.5 * 2^52, 1.5 * 2^23: adding them rounds
 
 
@@ -67,17 +69,129 @@ def gaussian32(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: np.float32)
 
 
 @compiled
-def absolute_differences(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """out[i, j] = sum_k |X[i, k] - columns[k, j]|; `columns` is the other matrix, transposed."""
-    for start in range(0, columns.shape[1], _TILE):
-        stop = min(start + _TILE, columns.shape[1])
-        for i in range(X.shape[0]):
-            total = out[i, start:stop]
-            total[:] = 0
-            for k in range(X.shape[1]):
-                x, y = X[i, k], columns[k, start:stop]
+def matern64(
+    G: np.ndarray,
+    xx: np.ndarray,
+    yy: np.ndarray,
+    X: np.ndarray,
+    Y: np.ndarray,
+    scale: float,
+    a: float,
+    b: float,
+) -> None:
+    """G[i, j] = (1 + a s + b s^2) exp(-s), s = scale |x_i - y_j|, where G held inner products."""
+    for i in range(G.shape[0]):
+        _distances(G[i], xx[i], yy, X[i], Y, _NEAR64)
+        _decay64(G[i], scale, a, b)
+
+
+@compiled
+def matern32(
+    G: np.ndarray,
+    xx: np.ndarray,
+    yy: np.ndarray,
+    X: np.ndarray,
+    Y: np.ndarray,
+    scale: np.float32,
+    a: np.float32,
+    b: np.float32,
+) -> None:
+    """The same for float32."""
+    for i in range(G.shape[0]):
+        _distances(G[i], xx[i], yy, X[i], Y, _NEAR32)
+        _decay32(G[i], scale, a, b)
+
+
+@compiled
+def _distances(
+    row: np.ndarray, xx: float, yy: np.ndarray, x: np.ndarray, Y: np.ndarray, near: float
+) -> None:
+    """Replace <x, y_j> by |x - y_j|, from the differences themselves where the rows are near.
+
+    |x|^2 + |y|^2 - 2 <x, y> has lost most digits there, and the root would magnify the error.
+    """
+    share = row.dtype.type(near)
+    two, zero = row.dtype.type(2), row.dtype.type(0)
+    n_near = 0
+    for j in range(row.shape[0]):
+        sums = xx + yy[j]
+        squared = sums - two * row[j]
+        n_near += squared <= share * sums
+        row[j] = squared
+    if n_near:
+        for j in range(row.shape[0]):
+            if row[j] <= share * (xx + yy[j]):
+                squared = zero
+                for k in range(x.shape[0]):
+                    squared += (x[k] - Y[j, k]) * (x[k] - Y[j, k])
+                row[j] = squared
+    for j in range(row.shape[0]):
+        row[j] = np.sqrt(row[j])
+
+
+@compiled
+def _decay64(row: np.ndarray, scale: float, a: float, b: float) -> None:
+    """Replace s by (1 + a s + b s^2) exp(-s), with s multiplied by `scale` first."""
+    for j in range(row.shape[0]):
+        s = scale * row[j]
+        row[j] = (1.0 + s * (a + b * s)) * _exp64(-s)
+
+
+@compiled
+def _decay32(row: np.ndarray, scale: np.float32, a: np.float32, b: np.float32) -> None:
+    """The same for float32."""
+    for j in range(row.shape[0]):
+        s = scale * row[j]
+        row[j] = (np.float32(1) + s * (a + b * s)) * _exp32(-s)
+
+
+@compiled
+def laplacian64(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """out[i, j] = exp(-sum_k |X[i, k] - columns[k, j]|); `columns` is the other matrix, transposed.
+
+    The number of rows of `columns` is a multiple of 4.
+    """
+    _absolute_differences(X, columns, out)
+    for i in range(out.shape[0]):
+        _decay64(out[i], 1.0, 0.0, 0.0)
+
+
+@compiled
+def laplacian32(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """The same for float32."""
+    _absolute_differences(X, columns, out)
+    for i in range(out.shape[0]):
+        _decay32(out[i], np.float32(1), np.float32(0), np.float32(0))
+
+
+@compiled
+def _absolute_differences(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """out[i, j] = sum_k |X[i, k] - columns[k, j]|.
+
+    Two rows meet four columns at a time, so that sums seldom go to memory and back.
+    """
+    n_rows, d = X.shape
+    for start in range(0, columns.shape[1], _WIDE_TILE):
+        stop = min(start + _WIDE_TILE, columns.shape[1])
+        out[:, start:stop] = 0
+        for k in range(0, d, 4):
+            y0, y1 = columns[k, start:stop], columns[k + 1, start:stop]
+            y2, y3 = columns[k + 2, start:stop], columns[k + 3, start:stop]
+            for i in range(0, n_rows - 1, 2):
+                a0, a1, a2, a3 = X[i, k], X[i, k + 1], X[i, k + 2], X[i, k + 3]
+                b0, b1, b2, b3 = X[i + 1, k], X[i + 1, k + 1], X[i + 1, k + 2], X[i + 1, k + 3]
+                a, b = out[i, start:stop], out[i + 1, start:stop]
                 for j in range(stop - start):
-                    total[j] += abs(x - y[j])
+                    p0, p1, p2, p3 = y0[j], y1[j], y2[j], y3[j]
+                    a[j] += (abs(a0 - p0) + abs(a1 - p1)) + (abs(a2 - p2) + abs(a3 - p3))
+                    b[j] += (abs(b0 - p0) + abs(b1 - p1)) + (abs(b2 - p2) + abs(b3 - p3))
+            if n_rows % 2:
+                i = n_rows - 1
+                a0, a1, a2, a3 = X[i, k], X[i, k + 1], X[i, k + 2], X[i, k + 3]
+                a = out[i, start:stop]
+                for j in range(stop - start):
+                    p0, p1, p2, p3 = y0[j], y1[j], y2[j], y3[j]
+                    a[j] += (abs(a0 - p0) + abs(a1 - p1)) + (abs(a2 - p2) + abs(a3 - p3))
 
 
 @compiled

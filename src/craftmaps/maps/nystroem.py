@@ -4,24 +4,22 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import lapack
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from craftmaps.kernels import Kernel, any_kernel
-from craftmaps.kernels.pairs import Fill
+from craftmaps.kernels.pairs import Fill, fill_blocks
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts import landmarks as choose
 from craftmaps.maps.parts.base import check_facts, is_within
-from craftmaps.maps.parts.whitening import Whitening, smallest_eigenvalue
+from craftmaps.maps.parts.whitening import Whitening, one_thread_if_few, pivoted_factor
 from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
 from craftmaps.validation import warn
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
 _BLOCK_ROWS = 1024  # of K_LL that are copied at a time
-_STRIP_BYTES = 1 << 28  # of K_LL that are filled at a time
 
 
 def _not_whitened(feature_map: Any) -> bool:
@@ -32,6 +30,7 @@ def _not_whitened(feature_map: Any) -> bool:
 class Nystroem(FeatureMap):
     """Nyström features: z(x) = K_LL^(-1/2) k(x, L), where L are landmark rows.
 
+    The root is a Cholesky factor: K_LL = R R' and z(x) = R^-1 k(x, L).
     <z(x), z(y)> = k(x, L) K_LL^+ k(L, y) is the kernel itself if x or y is a landmark. Given L, the
     approximation is deterministic, and K - <z, z> is positive semi-definite.
 
@@ -70,13 +69,12 @@ class Nystroem(FeatureMap):
     kernel_ : kernel or "precomputed"
         The kernel, its gamma a number.
     landmarks_ : {ndarray, sparse matrix} of shape (n_landmarks, n_features)
-        The landmarks; with kernel="precomputed" their indices.
+        The landmarks; with kernel="precomputed" their indices. Whitened ones have the order of
+        the pivots of the factor, which begins with the landmarks that explain most.
     rank_ : int
         The numerical rank of K_LL in the precision of the rows given to `fit`. Landmarks that
-        repeat or depend on each other make it less than their number. Output columns are ordered
-        by eigenvalue, and those beyond the rank are 0. More than 4,096 landmarks are whitened by
-        a pivoted Cholesky factor instead: `landmarks_` and the columns have the order of its
-        pivots.
+        repeat or depend on each other make it less than their number; output columns beyond the
+        rank are 0.
 
     See Also
     --------
@@ -152,24 +150,26 @@ class Nystroem(FeatureMap):
         fitted = {"kernel_": kernel, "_n_features_out": int(landmarks.shape[0])}
         if self.whiten:
             whitening, order = Whitening.draw(gram, X.dtype)
-            landmarks = landmarks if order is None else landmarks[order]
+            landmarks = landmarks[order]
             drawn = {"_whitening": whitening, "_gram": None, "rank_": whitening.rank}
-        else:  # eigenvectors take far longer than a Cholesky factor, and nothing needs them
-            drawn = {"_whitening": None, "_gram": gram, "rank_": _rank_by_pivots(gram, X.dtype)}
+        else:
+            drawn = {"_whitening": None, "_gram": gram, "rank_": _rank(gram, X.dtype)}
         return {**fitted, "landmarks_": landmarks, **drawn}
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
-        columns = self._columns(out.dtype)
         whitening = None if self._whitening is None else self._whitening.rounded(out.dtype)
+        n_columns = out.shape[1] if whitening is None else whitening.n_landmarks
+        columns = self._columns(out.dtype, n_columns)
 
         def task(start: int, stop: int) -> None:
             filled = out[start:stop]
-            if whitening is None:
-                columns(X[start:stop], filled)
-                return
-            values = np.empty_like(filled)
+            if n_columns == out.shape[1]:
+                values = filled
+            else:  # kernels fill whole buffers
+                values = np.empty((stop - start, n_columns), out.dtype)
             columns(X[start:stop], values)
-            whitening.fill(values, filled)
+            if whitening is not None:
+                whitening.fill(values, filled)
 
         threads = isinstance(self.kernel_, str) or self.kernel_.threads
         row_bytes = out.itemsize * (X.shape[1] + out.shape[1])
@@ -210,13 +210,14 @@ class Nystroem(FeatureMap):
             columns = self._whitening.onnx(g, columns, n, n)
         return str(g.single(columns))
 
-    def _columns(self, dtype: np.dtype) -> Fill:
-        """A function that writes k(x, L) of rows x into a buffer."""
+    def _columns(self, dtype: np.dtype, n: int) -> Fill:
+        """A function that writes k(x, L) of rows x and the first n landmarks into a buffer."""
+        landmarks = self.landmarks_[:n]
         if not isinstance(self.kernel_, str):
-            return self.kernel_.against(self.landmarks_, dtype)
+            return self.kernel_.against(landmarks, dtype)
 
         def fill(X: Any, out: np.ndarray) -> None:
-            columns = X[:, self.landmarks_]
+            columns = X[:, landmarks]
             out[:] = columns.toarray() if sparse.issparse(columns) else columns
 
         return fill
@@ -282,22 +283,23 @@ class Nystroem(FeatureMap):
 
 
 def _gram_of(kernel: Kernel, landmarks: Any) -> np.ndarray:
-    """K_LL in float64, in strips, because kernels copy what they fill."""
+    """K_LL in float64."""
     exact = landmarks.astype(np.float64)
     gram = np.empty((exact.shape[0], exact.shape[0]))
-    fill = kernel.against(exact, exact.dtype)
-    step = max(1, _STRIP_BYTES // gram.strides[0])
-    for start in range(0, len(gram), step):
-        fill(exact[start : start + step], gram[start : start + step])
+    fill_blocks(kernel.against(exact, exact.dtype), exact, gram, kernel.threads)
+    np.fill_diagonal(gram, kernel.diagonal(exact))  # else rounding would decide the first pivot
+    if not np.isfinite(gram).all():
+        raise ValueError(
+            f"{kernel!r} of the landmarks has values that are not finite; scale the rows down."
+        )
     return gram
 
 
-def _rank_by_pivots(gram: np.ndarray, dtype: np.dtype) -> int:
-    """The numerical rank of K_LL by a pivoted Cholesky factorization."""
-    largest = np.abs(gram).sum(axis=0).max()  # at least the largest eigenvalue
-    least = smallest_eigenvalue(len(gram), dtype) * largest
-    _, _, rank, _ = lapack.dpstrf(gram, tol=least, lower=1)
-    return int(rank)
+def _rank(gram: np.ndarray, dtype: np.dtype) -> int:
+    """The numerical rank of K_LL, which is not changed."""
+    with one_thread_if_few(len(gram)):
+        factor, _ = pivoted_factor(gram.copy(), dtype)
+    return len(factor)
 
 
 def _make_symmetric(gram: np.ndarray) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
 from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest
 from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
@@ -22,11 +22,11 @@ def outputs(
     if return_std and not isinstance(fitted, OnePassRegressor):
         raise ValueError(f"return_std is for regressors, got a {type(fitted).__name__}.")
     if isinstance(fitted, OnePassRegressor):
-        z = onnx_features(g, x, fitted.feature_map_)
+        z = _features(g, x, fitted)
         results = {"variable": _linear(g, z, fitted)}
         return results | {"std": _deviations(g, z, fitted)} if return_std else results
     if isinstance(fitted, OnePassClassifier):
-        z = onnx_features(g, x, fitted.feature_map_)
+        z = _features(g, x, fitted)
         scores = _scores(g, _linear(g, z, fitted), fitted.decoder_)
         winner = g.add("ArgMax", scores, axis=1, keepdims=0)
         label = g.add("Gather", labels_of(fitted.classes_), winner, axis=0)
@@ -34,6 +34,8 @@ def outputs(
             return {"label": label, "probabilities": _decisions(g, scores, fitted)}
         scaled = g.add("Mul", scores, float(fitted.temperature_))
         return {"label": label, "probabilities": g.add("Softmax", scaled, axis=1)}
+    if isinstance(fitted, KernelPCA):
+        return {"features": _linear(g, _features(g, x, fitted), fitted)}
     return {"features": onnx_features(g, x, fitted)}
 
 
@@ -46,6 +48,11 @@ def labels_of(classes: np.ndarray) -> np.ndarray:
     if classes.dtype.kind == "f":
         return classes.astype(np.float32)
     raise ValueError(f"classes of {classes.dtype} are neither numbers nor strings, as ONNX needs.")
+
+
+def _features(g: Graph, x: str, fitted: Any) -> str:
+    fitted.solve()  # complains if it is not fitted
+    return onnx_features(g, x, fitted.feature_map_)
 
 
 def _linear(g: Graph, z: str, fitted: Any) -> str:
