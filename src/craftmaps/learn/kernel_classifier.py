@@ -63,6 +63,12 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     map_rows : int or None, default=10000
         The feature map is fitted on a uniform sample of so many rows, chosen by their places; on
         all rows if it is None. A map with `n_components` gets at least two rows for each of them.
+    encoder : "auto", TableEncoder or None, default="auto"
+        Turns tables into numbers before the map. "auto" encodes data frames, dicts of columns,
+        arrays of objects and dense arrays with missing values by a `TableEncoder`, and takes other
+        arrays as they are. A clone of a TableEncoder encodes any rows. Both are fitted on the rows
+        of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
+        is. None takes numbers only.
     random_state : int, RandomState instance, Generator or None, default=None
         For random codes, and for feature_map="auto". Other maps have their own.
 
@@ -76,6 +82,8 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         The alphas that were tried, and the summed log-loss of the rows held out.
     n_passes_ : int
         Passes over the features that the fit took.
+    encoder_ : TableEncoder or None
+        What turned the table into numbers; None if rows were taken as they are.
     feature_map_, n_samples_seen_, code_matrix_, decoder_, solution_
         As in OnePassClassifier.
 
@@ -118,6 +126,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         max_passes: int = 1000,
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
+        encoder: Any = "auto",
         random_state: Any = None,
     ) -> None:
         self.feature_map = feature_map
@@ -133,6 +142,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         self.max_passes = max_passes
         self.block_rows = block_rows
         self.map_rows = map_rows
+        self.encoder = encoder
         self.random_state = random_state
 
     @property

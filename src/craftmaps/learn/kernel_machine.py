@@ -17,6 +17,7 @@ from craftmaps.learn.rows_again import Batch, RowsAgain
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.learn.summary import summary_of
+from craftmaps.learn.table_rows import TableLearner
 from craftmaps.search import AutoMap
 from craftmaps.search.budget import Budget
 from craftmaps.validation import is_integer, is_number
@@ -26,7 +27,7 @@ def _is_squared(machine: Any) -> bool:
     return bool(machine.loss == "squared")
 
 
-class KernelMachine(OnePass):
+class KernelMachine(TableLearner, OnePass):
     """A learner whose loss is chosen by its parameter `loss`.
 
     The squared loss is that of `OnePass`, from sums. Others are minimized in a few passes over the
@@ -146,7 +147,7 @@ class KernelMachine(OnePass):
         for block in self._blocks_again:
             X, y, _ = unpacked(block)
             X, y = self._validated(X, y, reset=False)
-            yield X, y, np.empty(0)  # targets and weights were kept
+            yield self._encoded(X), y, np.empty(0)  # targets and weights were kept
 
     def _solve(self) -> Solution:
         if _is_squared(self):

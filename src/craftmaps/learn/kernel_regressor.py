@@ -61,11 +61,19 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         all rows if it is None. A map with `n_components` gets at least two rows for each of them.
     random_state : int, RandomState instance, Generator or None, default=None
         For feature_map="auto". Other maps have their own.
+    encoder : "auto", TableEncoder or None, default="auto"
+        Turns tables into numbers before the map. "auto" encodes data frames, dicts of columns,
+        arrays of objects and dense arrays with missing values by a `TableEncoder`, and takes other
+        arrays as they are. A clone of a TableEncoder encodes any rows. Both are fitted on the rows
+        of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
+        is. None takes numbers only.
 
     Attributes
     ----------
     coef_, intercept_, alpha_, alphas_, scores_, feature_map_, n_samples_seen_, solution_
         As in OnePassRegressor.
+    encoder_ : TableEncoder or None
+        What turned the table into numbers; None if rows were taken as they are.
     n_passes_ : int
         Passes over the features that the fit took.
 
@@ -98,6 +106,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
         random_state: Any = None,
+        encoder: Any = "auto",
     ) -> None:
         self.feature_map = feature_map
         self.budget = budget
@@ -111,6 +120,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         self.block_rows = block_rows
         self.map_rows = map_rows
         self.random_state = random_state
+        self.encoder = encoder
 
     @property
     def _task(self) -> str:
