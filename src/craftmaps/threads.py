@@ -1,12 +1,13 @@
 """Rows in blocks: how work is cut, spread over threads and handed to compiled loops."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from threading import Event, Lock, Thread, local
+from threading import Event, RLock, Thread, local
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numba.core import config
@@ -63,8 +64,24 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="craftmaps")
 
 
+def renew_after_fork(owner: Any) -> None:
+    """Call the method `after_fork` of this object in every child that the process forks.
+
+    A child has none of the other threads of its parent. A lock that one of them held would stay
+    locked for ever, and what one of them was changing would stay half changed.
+    """
+    _renewed.add(owner)
+
+
+def _renew() -> None:
+    _pool.cache_clear()
+    for owner in list(_renewed):
+        owner.after_fork()
+
+
+_renewed: WeakSet[Any] = WeakSet()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # the child has none of the threads
+    os.register_at_fork(after_in_child=_renew)
 
 
 def dense_block(X: Any, start: int, stop: int, dtype: Any) -> np.ndarray:
@@ -83,10 +100,24 @@ class _BlasThreads:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._asked: list[int] = []
         self._controller: Any = None
         self._holder: tuple[Thread, Event] | None = None
+        self._limits: Any = None  # what the holder set, and can be lifted
+        self._left_limits: Any = None  # by a holder that a fork left behind
+        if hasattr(os, "register_at_fork"):  # a fork waits until no change is halfway
+            os.register_at_fork(
+                before=lambda: self._lock.acquire(),
+                after_in_parent=lambda: self._lock.release(),
+                after_in_child=self._after_fork,
+            )
+
+    def _after_fork(self) -> None:
+        """Forget the callers inside, which are threads of the parent."""
+        self._lock = RLock()
+        self._left_limits = self._limits if self._holder else self._left_limits
+        self._asked, self._holder, self._limits = [], None, None
 
     @contextmanager
     def at_most(self, threads: int) -> Iterator[None]:
@@ -98,6 +129,9 @@ class _BlasThreads:
 
     def _change(self, change: Callable[[int], None], threads: int) -> None:
         with self._lock:
+            if self._left_limits is not None:
+                with self._left_limits:
+                    self._left_limits = None  # lifted at the end of this block
             before = min(self._asked, default=None)
             change(threads)
             after = min(self._asked, default=None)
@@ -114,7 +148,7 @@ class _BlasThreads:
         held, release = Event(), Event()
 
         def hold() -> None:
-            with self._controller.limit(limits=threads, user_api="blas"):
+            with self._controller.limit(limits=threads, user_api="blas") as self._limits:
                 held.set()
                 release.wait()
 
@@ -137,6 +171,24 @@ def at_most_threads(threads: int) -> Iterator[None]:
             yield
     finally:
         _allowed.threads = before
+
+
+def on_threads(task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """The results of `task` for all items, one item at a time on each thread.
+
+    Loops and BLAS calls inside of a task are serial: many small matrices are faster that way.
+    """
+
+    def alone(item: Any) -> Any:
+        with at_most_threads(1):
+            return task(item)
+
+    with at_most_threads(1):
+        pool = ThreadPoolExecutor(max(1, min(config.NUMBA_NUM_THREADS, len(items))))
+        try:
+            return list(pool.map(alone, items))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _threads() -> int:

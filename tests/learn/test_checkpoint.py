@@ -173,7 +173,7 @@ def test_everything_that_was_learnt_comes_back(name, rows, tmp_path):
     if name == "random code":  # what is drawn in the first process is used in the second
         with pytest.raises(Killed):
             model.fit_blocks(stopped_after(cut(X, y), 2), checkpoint=tmp_path, checkpoint_every=0)
-        drawn = model.code_matrix_.copy()
+        drawn = model._code.matrix.copy()
         model.fit_blocks(cut(X, y), checkpoint=tmp_path, checkpoint_every=0)
         np.testing.assert_array_equal(model.code_matrix_, drawn)
         model.codes, model.n_bits = drawn, None

@@ -29,7 +29,8 @@ def series_or_fitted_kernel(
     """As `series_kernel`, resolved; "auto" is fitted to rows X and targets y."""
     if isinstance(kernel, str) and kernel == "auto":
         return fitted_kernel(X, y, n_components, rng)
-    return series_kernel(kernel).resolved(X)
+    checked = series_kernel(kernel)
+    return checked.resolved(X) if isinstance(checked, Gaussian) else checked
 
 
 def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -> DotProduct:

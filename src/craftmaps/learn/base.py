@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from copy import copy, deepcopy
 from itertools import chain
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import validate_data
@@ -21,6 +21,7 @@ from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import Encode, FeatureStream, fill_features
 from craftmaps.learn.uncertainty import Posterior
 from craftmaps.storage import model_file
+from craftmaps.tables.table import column_of_text
 from craftmaps.validation import is_integer
 
 FLOATS = (np.float64, np.float32)
@@ -35,7 +36,8 @@ class Learner(BaseEstimator):
 
     A subclass is a loss, or a kind of target. It overrides these hooks:
 
-    - `_validated(X, y, reset)`: the arrays of rows and targets that a caller gave;
+    - `_validated(X, y, reset)`: the rows and targets that a caller gave, checked;
+    - `_valid_targets(y)`: the targets alone, checked, where rows are tables;
     - `_set_targets(y, classes)`: what the first targets tell, such as the classes;
     - `_targets(y)`: the targets in the form that the stream keeps;
     - `_encode` and `_n_columns`: the columns that are predicted for targets of that form;
@@ -43,19 +45,24 @@ class Learner(BaseEstimator):
     - `_solve()`: the solution for all rows so far.
 
     `_check_targets`, `_more_targets`, `_row_weights`, `_check_parameters` and `_calibrate` may be
-    overridden too. `classes` are the labels that a caller of a classifier announces.
+    overridden too, and `_valid_rows`, `_encoded` and `_needs_rows` where rows are tables. `classes`
+    are the labels that a caller of a classifier announces.
     """
 
     feature_map: Any
     block_rows: int
     map_rows: int | None
     feature_map_: Any
+    encoder_: Any = None
     _stream: FeatureStream
     _probe: Any = None  # a row of the data, if the sums of rows are kept
     _probe_features: Any = None
 
     @abstractmethod
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]: ...
+
+    @abstractmethod
+    def _valid_targets(self, y: Any) -> np.ndarray: ...
 
     @abstractmethod
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None: ...
@@ -85,6 +92,10 @@ class Learner(BaseEstimator):
     def _more_targets(self, classes: Any) -> None:
         """Take classes that are announced with a later block."""
 
+    def _map_targets(self, y: np.ndarray) -> Any:
+        """What the feature map is told about the targets."""
+        return y
+
     def _row_weights(
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
     ) -> np.ndarray | None:
@@ -107,12 +118,13 @@ class Learner(BaseEstimator):
     @property
     def solution_(self) -> Solution:
         """Coefficients for all rows so far, and how they were found; computed when first asked."""
-        stream = self._begun()
-        if stream.solution is None:
-            with stream.lock:
-                if stream.solution is None:  # another thread may have solved it meanwhile
-                    stream.solution = self._solve()
-        return stream.solution
+        solution = self._begun().solution
+        if solution is None:
+            with self._draft(same_rows=True) as draft:
+                solution = draft._stream.solution  # of another thread meanwhile
+                if solution is None:
+                    solution = draft._stream.solution = draft._solve()
+        return solution
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their targets y, and forget what was learned before.
@@ -133,7 +145,8 @@ class Learner(BaseEstimator):
                 self._set_targets(y)
                 self._fit_map(*self._sampled(X, y), n_rows=X.shape[0])
                 self._add(X, y, weights, line)
-                self.solve()
+            self._stream.solution = self._solve()  # in place: there is nothing to go back to
+            self.solve()
         except BaseException:
             self._forget()  # some of the rows are no model
             raise
@@ -160,9 +173,13 @@ class Learner(BaseEstimator):
         return self
 
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from further rows, after `begin` or another fit."""
+        """Learn from further rows, after `begin` or another fit.
+
+        The sums are changed in place, which takes less memory than `partial_fit`. If it raises,
+        some of the rows may have been learned, so throw the learner away.
+        """
         self._begun()
-        self._take(X, y, sample_weight, Progress(None, shown=False))
+        self._learn(X, y, sample_weight, Progress(None, shown=False))
         return self
 
     def solve(self) -> Self:
@@ -242,11 +259,23 @@ class Learner(BaseEstimator):
     ) -> Self:
         """Learn from blocks, from where a checkpoint was made if there is one."""
         self._forget()
-        kept: Checkpoint | None = None
-        position: list[Any] | None = None
-        if checkpoint is not None:
-            kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, {"classes": classes})
-            position = kept.restore()
+        options = {"classes": classes}
+        try:
+            kept: Checkpoint | None = None
+            if checkpoint is not None:
+                kept = Checkpoint(checkpoint, checkpoint_every, self, blocks, options)
+            with kept or nullcontext():
+                self._learn_blocks(blocks, kept, progress, classes)
+                self._stream.solution = self._solve()  # in place: there is nothing to go back to
+        except BaseException:
+            self._forget()  # some of the rows are no model
+            raise
+        return self.solve()
+
+    def _learn_blocks(
+        self, blocks: Blocks, kept: Checkpoint | None, progress: bool | None, classes: Any
+    ) -> None:
+        position = None if kept is None else kept.restore()
         total = getattr(blocks, "n_rows", None)
         if position is None:
             self._begin_from_all(blocks, total, progress, classes)
@@ -255,20 +284,19 @@ class Learner(BaseEstimator):
         following = positioned(blocks, position, kept=kept is not None)
         with Progress(total, progress) as line, closing(following):
             for position, (X, y, weights) in self._begin_from_first(following, classes):
-                self._take(X, y, weights, line, classes)
+                self._learn(X, y, weights, line, classes)
                 if kept is not None:
                     kept.save_if_due(position)
         if not hasattr(self, "_stream"):
             raise ValueError("blocks is empty: there is nothing to learn from.")
         if kept is not None and position is not None:
             kept.save(position, finished=True)
-        return self.solve()
 
     def _begin_from_all(
         self, blocks: Blocks, total: int | None, progress: bool | None, classes: Any
     ) -> None:
         """Fit the map on a sample of all rows, in a pass of its own, if that is possible."""
-        if not map_rows.needs_rows(self.feature_map) or iter(blocks) is blocks:
+        if iter(blocks) is blocks or not self._needs_rows_of(blocks):
             return
         sample, begun = map_rows.StreamSample(self._sample_size()), False
         with Progress(total, progress, "sample for the map: ") as line:
@@ -290,10 +318,9 @@ class Learner(BaseEstimator):
         """Fit the map on the first rows, unless it is fitted; returns all blocks that remain."""
         if hasattr(self, "_stream"):
             return remaining
-        wanted = self._sample_size() if map_rows.needs_rows(self.feature_map) else 1
         held: list[Any] = []
         rows: list[tuple[Any, np.ndarray]] = []
-        n_rows = 0
+        n_rows, wanted = 0, self._sample_size()
         for item in remaining:
             item = deepcopy(item)  # an iterator may use its arrays again for the next block
             held.append(item)
@@ -301,6 +328,7 @@ class Learner(BaseEstimator):
             if not rows:
                 self._check_targets(y)
                 self._set_targets(y, classes)
+                wanted = wanted if self._needs_rows(X) else 1
             rows.append((X, y))
             n_rows += X.shape[0]
             if wanted is not None and n_rows >= wanted:
@@ -311,7 +339,33 @@ class Learner(BaseEstimator):
             self._fit_map(map_rows.stacked(every_X)[first], np.concatenate(every_y)[first])
         return chain(held, remaining)
 
+    @contextmanager
+    def _draft(self, same_rows: bool = False) -> Iterator[Self]:
+        """A copy to be changed, which replaces this learner if all that is done inside succeeds.
+
+        Whatever ends it early, an error, Ctrl-C or a fork, leaves this learner as it was. Other
+        threads predict from it meanwhile, and wait if they want to change it too. `same_rows` says
+        that only results for the rows so far are computed, which the stream keeps.
+        """
+        with self._stream.lock if hasattr(self, "_stream") else nullcontext():
+            draft = object.__new__(type(self))
+            draft.__dict__.update(self.__dict__)
+            if hasattr(self, "_stream"):
+                draft._stream = self._stream.draft()
+            yield draft
+            if same_rows:
+                self._stream.__dict__ = draft._stream.__dict__
+            else:
+                self.__dict__ = draft.__dict__  # in one step
+
     def _take(
+        self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
+    ) -> None:
+        """Learn from a block whole or not at all."""
+        with self._draft() as draft:
+            draft._learn(X, y, sample_weight, line, classes)
+
+    def _learn(
         self, X: Any, y: Any, sample_weight: Any, line: Progress, classes: Any = None
     ) -> None:
         """Learn from a block; the first one also fits the map, if that is not done."""
@@ -328,7 +382,7 @@ class Learner(BaseEstimator):
 
     def _add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, line: Progress) -> None:
         targets = self._targets(y)
-        self._stream.add(X, targets, self._row_weights(weights, y, targets), line)
+        self._stream.add(self._encoded(X), targets, self._row_weights(weights, y, targets), line)
 
     def _fit_map(self, X: Any, y: np.ndarray, n_rows: int | None = None) -> None:
         """Fit the map on validated rows and make a stream that is empty.
@@ -337,9 +391,9 @@ class Learner(BaseEstimator):
         """
         self._check_parameters()
         self._targets(y)  # complains about targets before the map is fitted
-        feature_map = self.feature_map
+        feature_map = self._new_map(n_rows)
         if feature_map is not None:
-            feature_map = clone(feature_map).fit(X, y)
+            feature_map = feature_map.fit(X, self._map_targets(y))
         width = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
         stream = self._new_stream(feature_map, width, n_rows, X.dtype)
         self.feature_map_, self._stream = feature_map, stream
@@ -347,12 +401,24 @@ class Learner(BaseEstimator):
         first = int(np.argmax(row_norms(X[:_PROBED_ROWS]) > 0))
         self._probe = X[first : first + 1].copy()
 
+    def _new_map(self, n_rows: int | None = None) -> Any:
+        """An unfitted map; n_rows is how many rows will come in all, None if not known."""
+        return None if self.feature_map is None else clone(self.feature_map)
+
     def _sample_size(self) -> int | None:
         self._check_parameters()
-        return map_rows.sample_size(self.feature_map, self.map_rows)
+        return map_rows.sample_size(self._new_map(), self.map_rows)
+
+    def _needs_rows(self, X: Any) -> bool:
+        """Whether anything is fitted on rows such as X before the learner learns from them."""
+        return map_rows.needs_rows(self.feature_map)
+
+    def _needs_rows_of(self, blocks: Blocks) -> bool:
+        """The same for blocks that can be iterated again."""
+        return map_rows.needs_rows(self.feature_map)
 
     def _sampled(self, X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
-        if not map_rows.needs_rows(self.feature_map):
+        if not self._needs_rows(X):
             return X, y
         return map_rows.sampled(X, y, self._sample_size())
 
@@ -365,14 +431,23 @@ class Learner(BaseEstimator):
     def _features(self, X: Any) -> Iterator[np.ndarray]:
         """Features of rows, some at a time, in a buffer that is used again."""
         stream = self._begun()
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * X.dtype.itemsize))
-        buffer = np.empty((min(step, X.shape[0]), stream.n_features), X.dtype)
+        X = self._valid_rows(X)
+        dtype = np.dtype(X.dtype if self.encoder_ is None else self.encoder_.dtype)
+        step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * dtype.itemsize))
+        buffer = np.empty((min(step, X.shape[0]), stream.n_features), dtype)
         for start in range(0, X.shape[0], step):
-            rows = X[start : start + step]
+            rows = self._encoded(X[start : start + step])
             Z = buffer[: rows.shape[0]]
             fill_features(stream.feature_map, rows, Z)
             yield Z
+
+    def _valid_rows(self, X: Any) -> Any:
+        """The rows that a caller wants predictions for, checked."""
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+
+    def _encoded(self, X: Any) -> Any:
+        """Validated rows as numbers, as the map takes them."""
+        return X
 
     def _begun(self) -> FeatureStream:
         """The stream of rows; complains if there is none."""
@@ -415,3 +490,18 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
             f"row, got shape {weights.shape}."
         )
     return np.asarray(weights)
+
+
+def refuse_text(learner: Any, X: Any) -> None:
+    """Raise ValueError if a column of the table X holds text or dates, which is no number."""
+    name = column_of_text(X)
+    if name is None:
+        return
+    if hasattr(learner, "encoder"):
+        way_out = "set encoder='auto'"
+    else:
+        kind = "KernelClassifier" if is_classifier(learner) else "KernelRegressor"
+        way_out = f"use {kind}, which encodes such tables"
+    raise ValueError(
+        f"{type(learner).__name__} takes numbers, and column {name!r} holds none; {way_out}."
+    )

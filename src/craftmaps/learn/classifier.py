@@ -161,6 +161,9 @@ class OnePassClassifier(ClassLearner, OnePass):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Learn from further rows. The system is solved when a result is first asked for.
 
+        If this raises, or is interrupted, the learner is what it was before, so that the call can
+        be repeated.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -256,13 +259,18 @@ class OnePassClassifier(ClassLearner, OnePass):
 
     def _calibrate(self) -> None:
         """Find the temperature, if it is not known, and the scores for sets of classes."""
+        if not self._is_calibrated():
+            with self._draft(same_rows=True) as draft:
+                if not draft._is_calibrated():
+                    scores, labels, weights = draft.leave_one_out()
+                    stream = draft._stream
+                    stream.temperature = temperature(scores, labels, weights)
+                    probabilities = softmax(stream.temperature * scores, axis=1)
+                    stream.conformal = set_scores(probabilities, labels, weights)
+
+    def _is_calibrated(self) -> bool:
         stream = self._begun()
-        with stream.lock:
-            if stream.temperature is None or (stream.conformal is None and not stream._closed):
-                scores, labels, weights = self.leave_one_out()
-                stream.temperature = temperature(scores, labels, weights)
-                probabilities = softmax(stream.temperature * scores, axis=1)
-                stream.conformal = set_scores(probabilities, labels, weights)
+        return stream.temperature is not None and (stream.conformal is not None or stream._closed)
 
     def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Loss:
         """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""

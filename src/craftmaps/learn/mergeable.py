@@ -24,6 +24,9 @@ class Mergeable(Learner):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from further rows. The system is solved when a result is first asked for.
 
+        If this raises, or is interrupted, the learner is what it was before, so that the call can
+        be repeated.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -80,7 +83,8 @@ class Mergeable(Learner):
                 "fit one map and give it to both as sklearn.frozen.FrozenEstimator(feature_map)."
             )
         self._check_mergeable(other)
-        self._merge(other)
+        with self._draft() as draft:
+            draft._merge(other)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -102,8 +106,7 @@ class Mergeable(Learner):
             which they are if there are fewer of them than features, every row that was never
             learned is noticed. Later only those are noticed that the sums show to be missing.
         """
-        stream = self._begun()
-        stream.check_open()
+        self._begun().check_open()
         if self.decay is not None and self.decay != 1:
             raise ValueError(
                 "a learner with decay does not know what weight its earlier rows have left; rows "
@@ -115,7 +118,8 @@ class Mergeable(Learner):
         targets = self._targets(y)
         row_weights = self._row_weights(weights, y, targets)
         self._check_rest(float(X.shape[0] if row_weights is None else row_weights.sum()))
-        stream.remove(X, targets, row_weights)
+        with self._draft() as draft:
+            draft._stream.remove(self._encoded(X), targets, row_weights)
         return self
 
     def _check_rest(self, removed: float) -> None:

@@ -13,7 +13,7 @@ from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.loops.triangle import add_to_triangle
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
-from craftmaps.threads import for_each_block
+from craftmaps.threads import for_each_block, renew_after_fork
 from craftmaps.validation import is_integer, is_number
 
 _ROWS = 4096  # rows of a rank-k update when the caller gives more at once
@@ -79,6 +79,8 @@ class NormalEquations:
         self.precision = np.dtype(np.float64)
         self._work: list[np.ndarray] = []  # one matrix, perhaps shared
         self._lending = Lock()
+        self._lent_diagonal: np.ndarray | None = None  # of H, while a borrower may write over it
+        renew_after_fork(self)
 
     @property
     def hessian(self) -> np.ndarray:
@@ -103,9 +105,12 @@ class NormalEquations:
         self
         """
         Z, Y, weights = _checked(Z, Y, sample_weight)
+        blocks = [slice(start, start + _ROWS) for start in range(0, len(Z), _ROWS)]
+        if len(blocks) > 1:  # the last rows are as good as the first, before any is added
+            for rows in blocks:
+                _check_block(Z[rows], Y[rows])
         self._make_room(Z.shape[1], Y.shape[1], Z.dtype)
-        for start in range(0, len(Z), _ROWS):
-            rows = slice(start, start + _ROWS)
+        for rows in blocks:
             block = Z[rows] if overwrite else Z[rows].copy()
             self._add(block, Y[rows], None if weights is None else weights[rows])
         self.n_rows += len(Z)
@@ -176,11 +181,21 @@ class NormalEquations:
         which is put right afterwards.
         """
         with self._lending:
-            diagonal = self._lower.diagonal().copy()
+            self._lent_diagonal = self._lower.diagonal().copy()
             try:
                 yield self._lower
             finally:
-                np.fill_diagonal(self._lower, diagonal)
+                self._take_back()
+
+    def after_fork(self) -> None:
+        """Take back in a forked child what a thread of the parent had borrowed."""
+        self._lending = Lock()
+        self._take_back()
+
+    def _take_back(self) -> None:
+        if self._lent_diagonal is not None:
+            np.fill_diagonal(self._lower, self._lent_diagonal)
+            self._lent_diagonal = None
 
     def add_constant_targets(self, positions: np.ndarray, value: float) -> Self:
         """Insert targets that had the same value in every row so far, as a class not yet seen has.
@@ -226,6 +241,16 @@ class NormalEquations:
                 setattr(self, name, np.array(arrays[name], dtype=np.float64))
         return self
 
+    def __copy__(self) -> Self:
+        """The same sums, which change no longer with these; the work matrix is shared."""
+        other = type(self)()
+        other.__dict__.update(self.__dict__ | {"_lending": other._lending})
+        if self.n_features:
+            other._lower = self._lower.copy(order="F")
+            for name in _ARRAYS[1:]:
+                setattr(other, name, getattr(self, name).copy())
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
         arrays, metadata = self.to_arrays()
         return {"arrays": arrays, "metadata": metadata}
@@ -266,7 +291,7 @@ class NormalEquations:
             _subtract(Z, reference)
         root = np.ones(len(Z), Z.dtype) if weights is None else np.sqrt(weights).astype(Z.dtype)
         Y = Y.astype(np.float64)
-        y_mean = np.average(Y, axis=0, weights=weights)
+        y_mean = Y.mean(axis=0) if weights is None else weights @ Y / weight
         centred = Y - y_mean
         y_square = np.einsum("ij,ij,i->j", centred, centred, np.square(root, dtype=np.float64))
         if weights is not None:
@@ -359,6 +384,12 @@ def check_finite(sums: np.ndarray, Z: np.ndarray) -> None:
             f"features or targets are too large for {Z.dtype}, or not finite: the largest feature "
             f"is {np.abs(Z).max():.3g}; scale the rows, for instance to unit norm."
         )
+
+
+def _check_block(Z: np.ndarray, Y: np.ndarray) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        check_finite(np.einsum("ij,ij->j", Z, Z), Z)
+        check_finite(Y.sum(axis=0, dtype=np.float64), Z)
 
 
 def _subtract(Z: np.ndarray, reference: np.ndarray) -> None:

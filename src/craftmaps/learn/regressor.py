@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from craftmaps.learn.base import FLOATS
+from craftmaps.learn.base import FLOATS, refuse_text
 from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.intervals import Conformal, check_coverage
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
@@ -234,14 +235,16 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
 
     def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
         stream = self._begun()
-        with stream.lock:
-            if stream.conformal is None:
-                if stream._closed:
-                    raise ValueError(
-                        "this model was saved without what it knows about its errors; save it with "
-                        "uncertainty=True or resumable=True."
-                    )
-                stream.posterior, stream.conformal = learned(self)
+        if stream.conformal is None:
+            if stream._closed:
+                raise ValueError(
+                    "this model was saved without what it knows about its errors; save it with "
+                    "uncertainty=True or resumable=True."
+                )
+            with self._draft(same_rows=True) as draft:
+                stream = draft._stream
+                if stream.conformal is None:  # nor has another thread computed it meanwhile
+                    stream.posterior, stream.conformal = learned(draft)
         posterior, conformal = stream.posterior, stream.conformal
         return posterior.single() if single and posterior is not None else posterior, conformal
 
@@ -255,6 +258,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         return posterior
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if reset:
+            refuse_text(self, X)
         X, y = validate_data(
             self,
             X,
@@ -266,6 +271,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
             reset=reset,
         )
         return X, y
+
+    def _valid_targets(self, y: Any) -> np.ndarray:
+        return np.asarray(check_array(y, ensure_2d=False, input_name="y"))
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
         if classes is not None:

@@ -22,6 +22,7 @@ from craftmaps.learn.uncertainty import Posterior
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
+from craftmaps.threads import renew_after_fork
 
 Encode = Callable[[np.ndarray], np.ndarray]
 _SAME_WEIGHT = 1e-9  # of a row, below which nothing of it is left
@@ -62,7 +63,7 @@ class FeatureStream:
     first_row : int, default=0
         The place of its first row, where this is a part of a longer stream.
     lock : RLock
-        Held while solving, because solving moves rows from the buffer into the sums.
+        Held by a thread that changes this stream or is about to replace it with a `draft` of it.
     """
 
     _stored: ClassVar = {
@@ -96,6 +97,9 @@ class FeatureStream:
     _calibrates = True  # of files that do not say
     _doubles: bool | None = None  # whether products are taken in float64; None before the first
 
+    _shares_sums: bool
+    _shares_rows: bool
+
     def __init__(
         self,
         feature_map: Any,
@@ -126,6 +130,22 @@ class FeatureStream:
         self._index = np.empty(capacity, np.int64)
         self._filled = 0
         self._closed = False  # whether the sums were left behind
+        self._protect()
+
+    def draft(self) -> Self:
+        """A copy that can be changed while this one stays as it is, and takes its place later.
+
+        Sums and rows are shared until the draft changes them, so that few rows cost little.
+        """
+        draft = object.__new__(type(self))
+        draft.__dict__.update(self.__dict__)
+        draft.sample = copy(self.sample)
+        draft._shares_sums = draft._shares_rows = True
+        renew_after_fork(draft)
+        return draft
+
+    def after_fork(self) -> None:
+        """Open the lock in a forked child, where the thread that held it does not exist."""
         self.lock = RLock()
 
     def add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, progress: Progress) -> None:
@@ -172,6 +192,7 @@ class FeatureStream:
     def merge(self, other: "FeatureStream") -> Self:
         """Add what another stream has seen through the same map; it stays as it is."""
         self._forget()
+        self._own_sums()
         for mine, theirs in zip(self.folds, other.folds, strict=True):
             mine.merge(theirs)
         self.n_rows += other.n_rows
@@ -225,10 +246,12 @@ class FeatureStream:
     def relabel(self, new_labels: np.ndarray, positions: np.ndarray) -> None:
         """Renumber classes after some were announced that no row has had: their target is -1."""
         self._forget()
+        self._own_sums()
         for fold in self.folds:
             if fold.n_features:
                 fold.add_constant_targets(positions, -1.0)
         if self._filled:
+            self._y = self._y.copy()
             self._y[: self._filled] = new_labels[self._y[: self._filled]]
         self.sample.labels = new_labels[self.sample.labels]
 
@@ -275,7 +298,8 @@ class FeatureStream:
     def __getstate__(self) -> dict[str, Any]:
         used = {name: getattr(self, name)[: self._filled] for name in _BUFFERS}
         state = self.__dict__ | used | {"_capacity": len(self._Z)}
-        del state["lock"]
+        for name in ("lock", "_shares_sums", "_shares_rows"):
+            del state[name]
         if not self._closed:  # it comes from the sums
             state["posterior"] = state["conformal"] = None
         return state
@@ -284,7 +308,7 @@ class FeatureStream:
         state = dict(state)
         capacity = state.pop("_capacity")
         self.__dict__.update(state)
-        self.lock = RLock()
+        self._protect()
         for name in _BUFFERS:
             used = getattr(self, name)
             if name == "_y" and not len(used):
@@ -343,8 +367,10 @@ class FeatureStream:
         if self.decay == 1:
             return weights
         factor = self.decay**n_rows
+        self._own_sums()
         for fold in self.folds:
             fold.scale(factor)
+        self._weights = self._weights.copy()
         self._weights[: self._filled] *= factor
         self.sample.weights = self.sample.weights * factor
         fresh = self.decay ** np.arange(n_rows - 1.0, -1.0, -1.0)
@@ -356,14 +382,11 @@ class FeatureStream:
                 "rows of folds cannot be removed, because it is not known which fold they are in; "
                 "give one alpha, or 'auto', instead of a sequence."
             )
-        whole = self.folds[0]
-        if self._filled:
-            whole = NormalEquations().merge(whole)
-            whole.update(self._Z[: self._filled].astype(self._precision), *self._pending())
+        self._flush()
+        self._own_sums()
         part = NormalEquations()
         part.update(Z.astype(self._precision), self.encode(y), weights, overwrite=True)
-        self.folds[0] = whole.subtract(part)
-        self._filled = 0
+        self.folds[0].subtract(part)
 
     def _remove_from_buffer(self, Z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
         used = slice(self._filled)
@@ -381,10 +404,12 @@ class FeatureStream:
                 "left. Nothing was changed."
             )
         stay = np.flatnonzero(rest > _SAME_WEIGHT)
-        self._weights[used] = rest
         for name in _BUFFERS:
-            buffer = getattr(self, name)
+            buffer = getattr(self, name).copy()
             buffer[: len(stay)] = buffer[stay]
+            setattr(self, name, buffer)
+        self._weights[: len(stay)] = rest[stay]
+        self._shares_rows = False
         self._filled = len(stay)
 
     def _room(self, wanted: int, y: np.ndarray) -> slice:
@@ -398,10 +423,26 @@ class FeatureStream:
     def _flush(self) -> None:
         if not self._filled:
             return
+        self._own_sums()
         Z, index = self._Z[: self._filled], self._index[: self._filled]
         Z = Z.astype(self._precision, copy=False)
-        _add_to_folds(self.folds, Z, *self._pending(), index, overwrite=True)
+        _add_to_folds(self.folds, Z, *self._pending(), index, overwrite=not self._shares_rows)
+        if self._shares_rows:
+            for name in _BUFFERS:
+                setattr(self, name, np.empty_like(getattr(self, name)))
+            self._shares_rows = False
         self._filled = 0
+
+    def _protect(self) -> None:
+        self.lock = RLock()
+        self._shares_sums = self._shares_rows = False  # with the stream that this is a draft of
+        renew_after_fork(self)
+
+    def _own_sums(self) -> None:
+        """Make sure that nobody else has these sums, before they are changed."""
+        if self._shares_sums:
+            self.folds = [copy(fold) for fold in self.folds]
+            self._shares_sums = False
 
     @property
     def _precision(self) -> np.dtype:

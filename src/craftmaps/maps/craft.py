@@ -39,8 +39,8 @@ class CraftMap(FeatureMap):
 
     z(x) = G u(x), where <u(x), u(y)> estimates the kernel from D = `n_up` features and G is a
     random projection that keeps inner products on average. At equal output size, the error is far
-    below the error of E random features used directly. Beside the exact columns of `h01` it is close
-    to sqrt((K(x,x) K(y,y) + K(x,y)^2) / E), the error of projecting exact features down.
+    below the error of E random features used directly. Apart from the exact columns of `h01`, it is
+    close to sqrt((K(x,x) K(y,y) + K(x,y)^2) / E), the error of projecting exact features down.
 
     Parameters
     ----------
