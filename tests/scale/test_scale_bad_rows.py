@@ -44,7 +44,7 @@ CSV_FAULTS = [
 def test_a_fault_of_a_csv_file_is_named(fault, message, tmp_path):
     path = write_csv(tmp_path / "t.csv", [(19, fault)])
     with pytest.raises(ValueError, match=message) as caught:
-        list(blocks.read(path, target="label", block_rows=30))
+        list(blocks.read(path, target="label", block_rows=30, table=False))
     assert str(path) in str(caught.value)
     assert "on_bad_rows='skip'" in str(caught.value)
 
@@ -145,10 +145,10 @@ def write_parquet(path, missing=()):
 def test_faults_of_parquet_files(fault, message, tmp_path):
     path = write_parquet(tmp_path / "t.parquet", [fault, (*fault[:1], 3, fault[2])])
     with pytest.raises(ValueError, match="row 3"):
-        list(blocks.read(path, target="label"))
+        list(blocks.read(path, target="label", table=False))
     path = write_parquet(tmp_path / "t.parquet", [fault])
     with pytest.raises(ValueError, match=message):
-        list(blocks.read(path, target="label", block_rows=50))
+        list(blocks.read(path, target="label", block_rows=50, table=False))
     read = blocks.read(path, target="label", block_rows=50, on_bad_rows="skip")
     with pytest.warns(UserWarning, match="1 bad rows were left out of 1 files"):
         a, y = good_rows(read)
@@ -309,7 +309,10 @@ def test_wrong_calls_are_answered_in_one_sentence(tmp_path):
             lambda: blocks.read(parquet, target="z"),
             "there is no column 'z'; its 2 columns are a, label",
         ),
-        (lambda: blocks.read(parquet, target="a"), "column 'label': it holds string, not numbers"),
+        (
+            lambda: blocks.read(parquet, target="a", table=False),
+            "column 'label': it holds string, not numbers",
+        ),
         (lambda: blocks.read([csv, parquet], target="a"), "its format is not the one of"),
         (lambda: blocks.read(csv, block_rows=0), "block_rows must be"),
         (lambda: blocks.read(csv, on_bad_rows="ignore"), "on_bad_rows must be one of"),

@@ -75,7 +75,7 @@ def test_every_kind_of_line_end(end, tmp_path):
     lines[20] = "x,1,1"
     (tmp_path / "t.csv").write_bytes(end.join(lines).encode())
     with pytest.raises(ValueError, match="line 21, column 'a': 'x' is not a number"):
-        list(read(tmp_path / "t.csv", target="label"))
+        list(read(tmp_path / "t.csv", target="label", table=False))
 
 
 @pytest.mark.parametrize("first", ["e5 4:0.2", "- 1:2", ". 1:2", "e 1:2", "+ 1:2"])

@@ -9,6 +9,7 @@ import numpy as np
 
 from craftmaps.learn.map_rows import StreamSample
 from craftmaps.scale import blocks
+from craftmaps.scale.files import paths
 from craftmaps.validation import is_continuous
 
 
@@ -43,7 +44,7 @@ def open_rows(
 
     Other columns are then passed over.
     """
-    kind = format or blocks.format_of(list(data))
+    kind = format or paths.format_of(list(data))
     if target is None and kind != "svmlight" and not predicting:
         raise click.UsageError("name the column of targets: --target COLUMN.")
     named = kind == "parquet" or (kind == "csv" and not no_header)

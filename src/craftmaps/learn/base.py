@@ -85,6 +85,10 @@ class Learner(BaseEstimator):
     def _more_targets(self, classes: Any) -> None:
         """Take classes that are announced with a later block."""
 
+    def _map_targets(self, y: np.ndarray) -> Any:
+        """What the feature map is told about the targets."""
+        return y
+
     def _row_weights(
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
     ) -> np.ndarray | None:
@@ -382,7 +386,7 @@ class Learner(BaseEstimator):
         self._targets(y)  # complains about targets before the map is fitted
         feature_map = self.feature_map
         if feature_map is not None:
-            feature_map = clone(feature_map).fit(X, y)
+            feature_map = clone(feature_map).fit(X, self._map_targets(y))
         width = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
         stream = self._new_stream(feature_map, width, n_rows, X.dtype)
         self.feature_map_, self._stream = feature_map, stream

@@ -32,7 +32,15 @@ def check_classifier(model: Any) -> None:
         expect_indices("labels of rows", used, code.n_classes, (None,))
 
 
-def _check_learner(model: Any, n_targets: int) -> None:
+def check_components(model: Any) -> None:
+    """Raise ValueError unless map, sums and components agree."""
+    expect(isinstance(model._stream.encode, Unchanged), "no code")
+    solution = model._stream.solution
+    _check_learner(model, 0, None if solution is None else len(solution.intercept))
+    expect(solution is None or hasattr(solution, "variances"), "components with their variances")
+
+
+def _check_learner(model: Any, n_targets: int, n_columns: int | None = None) -> None:
     stream, solution = model._stream, model._stream.solution
     maps = [model.feature_map_, stream.feature_map]
     if model._probe_features is not None:  # a checkpoint, whose caller brings the map
@@ -47,9 +55,11 @@ def _check_learner(model: Any, n_targets: int) -> None:
     expect(solution is not None or not stream._closed, "a solution")
     if not stream._closed:  # it may be solved again
         model._check_parameters()
-        expect(model.fit_intercept in (False, True), "fit_intercept is True or False")
+        intercept = getattr(model, "fit_intercept", True)
+        expect(intercept in (False, True), "fit_intercept is True or False")
     if solution is not None:
-        expect_array("coef", solution.coef, "f", (stream.n_features, n_targets))
+        width = n_targets if n_columns is None else n_columns
+        expect_array("coef", solution.coef, "f", (stream.n_features, width))
     if model._probe is not None:
         expect(model._probe.shape == (1, model.n_features_in_), "one row that tells maps apart")
 

@@ -1,33 +1,26 @@
 """Rows of files that are larger than memory, block by block."""
 
-import glob
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from craftmaps.scale.files.column_types import GIVEN_TYPES
 from craftmaps.scale.files.csv import CsvFiles
 from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.numpy import NpyFiles, NpzFiles
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.parquet import ParquetFiles
+from craftmaps.scale.files.paths import FORMATS, common_format, expanded, files_beside
 from craftmaps.scale.files.pieces import Piece, Position, cut
 from craftmaps.scale.files.read_ahead import read_ahead
 from craftmaps.scale.files.svmlight import SvmlightFiles
-from craftmaps.scale.files.text import COMPRESSED
 from craftmaps.validation import check_choice, is_integer
 
-_SUFFIXES = {
-    "npy": (".npy",),
-    "npz": (".npz",),
-    "parquet": (".parquet", ".pq"),
-    "csv": (".csv", ".tsv"),
-    "svmlight": (".svmlight", ".libsvm", ".svm"),
-}
+_TABLES = ("parquet", "csv")  # formats whose columns have types of their own
 _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
     "npz": NpzFiles,
     "parquet": ParquetFiles,
@@ -41,7 +34,7 @@ class Files(Protocol):
 
     There are `n_files` files of rows, the first of `paths`; others are read beside them. `names`
     are those of the columns of X, None for formats without names. `n_rows` is None where only
-    reading all rows would count them.
+    reading all rows would count them. `schema` is None unless X is an Arrow table.
     """
 
     paths: list[str]
@@ -50,6 +43,9 @@ class Files(Protocol):
 
     @property
     def n_rows(self) -> int | None: ...
+
+    @property
+    def schema(self) -> Any: ...
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]: ...
 
@@ -86,6 +82,14 @@ class Blocks:
     @n_rows.setter
     def n_rows(self, value: int | None) -> None:
         self._n_rows = value
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema of the tables X in all blocks, None where X is an array.
+
+        For CSV files, the first call reads all rows once, to find types that take all values.
+        """
+        return self._files.schema
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         with closing(self.from_position()) as blocks:
@@ -148,6 +152,9 @@ def read(
     delimiter: str | None = None,
     n_columns: int | None = None,
     zero_based: bool = False,
+    table: bool | str = "auto",
+    types: Mapping[Any, str] | None = None,
+    decimal: str = ".",
 ) -> Blocks:
     """Blocks (X, y) of files of any size, for `fit_blocks`.
 
@@ -174,33 +181,54 @@ def read(
         their order there; without `columns`, a file that has other columns is an error.
     dtype : float32, float64 or None, default=None
         The type of X. None is float32 if the columns are that precise or less, otherwise float64.
+        If it is given, X is an array and no table, unless `table` or `types` say otherwise.
     on_bad_rows : {"error", "skip"}, default="error"
-        What to do about rows with too few or too many values, and values that are no finite
-        numbers: an error that names file, row and column, or a warning with their number at the
-        end.
+        What to do about rows with too few or too many values, without a target, and, where X is an
+        array, with values that are no finite numbers: an error that names file, row and column, or
+        a warning with their number at the end.
     format : {"npy", "npz", "parquet", "csv", "svmlight"} or None, default=None
         None tells it from the suffix: .npy, .npz, .parquet, .csv, .tsv, .svmlight or .libsvm, the
-        texts perhaps followed by .gz, .bz2 or .xz.
+        texts perhaps followed by .gz, .bz2, .xz or .zst.
     header : bool, default=True
         Whether the first line of a CSV file holds names. Otherwise columns have indices alone.
     delimiter : str, default=None
-        What separates the values of CSV files; None is a tab for .tsv, otherwise a comma.
+        What separates the values of CSV files; None is a tab for .tsv, otherwise the first of
+        comma, tab, semicolon and bar that the first line has.
     n_columns : int, default=None
         Number of columns of svmlight files. None finds the largest index by reading the files once
         more. An index beyond it is an error, and is passed over where `columns` are chosen.
     zero_based : bool, default=False
         Whether svmlight files count columns from 0 rather than 1.
+    table : bool or "auto", default="auto"
+        Whether X is a `pyarrow.Table`, whose columns may hold text, dates, booleans and missing
+        values: for `KernelClassifier`, `KernelRegressor` and `TableEncoder`. "auto" looks at the
+        first rows of CSV and Parquet files, about 4 MB. X is an array if all their values are
+        finite numbers (with on_bad_rows="skip": more than half in each column), otherwise a table.
+        If later rows hold other values, the error says so, and table=True takes them.
+    types : dict of column names to {"number", "text", "date"}, default=None
+        What columns of a table hold, where it shall not be found from their values: for new rows,
+        what it was in the rows that were learned from.
+    decimal : {".", ","}, default="."
+        The decimal point in CSV files.
 
     Returns
     -------
     Blocks
-        X is an array, or a CSR matrix from svmlight files. y keeps its type: numbers or text.
+        X is an array, a `pyarrow.Table`, or a CSR matrix from svmlight files. y keeps its type:
+        numbers or text.
 
     Notes
     -----
     Rows are counted from 0 in errors about binary files, lines from 1. No pickle is ever read.
     Labels in CSV files keep their identity: a column is read as numbers only where every label is
     written as one, so "007", "0x1F" and whole numbers beyond 64 bits stay text.
+
+    A table has the same columns and types in all blocks of all files. The types of CSV files are
+    found by reading all rows once more, before the first block: whole numbers, numbers, true and
+    false, dates and times in ISO format (2024-12-31, 2024-12-31 23:59:59), otherwise text. Codes
+    such as "007" stay text. Empty values, NA, N/A, NaN, null, None and their like are missing.
+    Quoted values may hold newlines; errors name the last line of such a row. Types of Parquet
+    files are the stored ones, and must have one in common that takes the columns of all files.
 
     Examples
     --------
@@ -222,9 +250,11 @@ def read(
     check_choice("on_bad_rows", on_bad_rows, ("error", "skip"))
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32, float64 or None, got {dtype!r}.")
-    paths = _expanded(path, known_only=format is None)
-    kind = _format_of(paths) if format is None else format
-    check_choice("format", kind, tuple(_SUFFIXES))
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    paths = expanded(path, known_only=format is None)
+    kind = common_format(paths) if format is None else format
+    check_choice("format", kind, FORMATS)
     options = ReadOptions(
         target=target,
         weight=weight,
@@ -236,10 +266,13 @@ def read(
         delimiter=delimiter,
         n_columns=n_columns,
         zero_based=zero_based,
+        table=_checked_table(table, types, kind),
+        types=_checked_types(types),
+        decimal=decimal,
     )
     files: Files
     if kind == "npy":
-        files = NpyFiles(paths, options, _files_beside(target), _files_beside(weight))
+        files = NpyFiles(paths, options, files_beside(target), files_beside(weight))
     else:
         files = _READERS[kind](paths, options)
     identity = {
@@ -248,71 +281,32 @@ def read(
         "dtype": repr(options.dtype),
         "on_bad_rows": on_bad_rows,
         "layout": repr((kind, header, delimiter, n_columns, zero_based)),
+        "table": repr((table, types, decimal)),
     }
     if weight is not None:
         identity["weight"] = repr(weight)
     return Blocks(files, options, identity)
 
 
-def format_of(path: Any) -> str:
-    """The format of the files that a path, pattern, folder or list of them stands for."""
-    return _format_of(_expanded(path, known_only=True))
+def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
+    """The parameter `table` of `read`, for files of a format."""
+    if table not in (True, False, "auto"):
+        raise ValueError(f"table must be True, False or 'auto', got {table!r}.")
+    if kind in _TABLES:
+        if table is False and types:
+            raise ValueError("types are those of tables; leave out types or table=False.")
+        return "auto" if table == "auto" else bool(table)
+    if table is True or types:
+        raise ValueError(f"{kind} files hold arrays; tables are read from CSV and Parquet files.")
+    return False
 
 
-def _expanded(path: Any, known_only: bool) -> list[str]:
-    """The files that a path, pattern, folder or list of them stands for."""
-    if isinstance(path, list | tuple):
-        return [file for one in path for file in _expanded(one, known_only)]
-    path = os.fspath(path)
-    if os.path.isdir(path):
-        inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file())
-        files = [file for file in inside if not _hidden(os.path.relpath(file, path))]
-        files = [file for file in files if not known_only or _suffix_format(file)]
-    else:
-        files = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    if not files:
-        raise FileNotFoundError(f"there is no file {path!r}, and none that matches it.")
-    for file in files:
-        if not os.path.isfile(file) and not os.path.isdir(file):
-            reason = "it is not a regular file, and files are read more than once; write it to a"
-            raise FileError(file, f"{reason} file first")
-    return files
-
-
-def _hidden(path: str) -> bool:
-    """Whether a file or its folder is one that engines write beside their data."""
-    return any(part.startswith((".", "_")) for part in Path(path).parts)
-
-
-def _files_beside(target: Any) -> list[str] | None:
-    """The files of targets or weights beside .npy files; None where a column is meant."""
-    return _expanded(target, known_only=False) if _is_path(target) else None
+def _checked_types(types: Any) -> Mapping[Any, str]:
+    for name, kind in ({} if types is None else types).items():
+        check_choice(f"types[{name!r}]", kind, GIVEN_TYPES)
+    return types or {}
 
 
 def _state(path: str) -> tuple[int, int]:
     state = os.stat(path)
     return state.st_size, state.st_mtime_ns
-
-
-def _is_path(target: Any) -> bool:
-    if isinstance(target, list | tuple):
-        return bool(target) and all(map(_is_path, target))
-    return isinstance(target, str | os.PathLike)
-
-
-def _suffix_format(path: str) -> str | None:
-    name = path.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    return next((kind for kind, ends in _SUFFIXES.items() if name.endswith(ends)), None)
-
-
-def _format_of(paths: list[str]) -> str:
-    """The one format of all files."""
-    kinds = {path: _suffix_format(path) for path in paths}
-    for path, kind in kinds.items():
-        if kind is None:
-            raise FileError(path, "its suffix does not tell the format", "format")
-        if kind != kinds[paths[0]]:
-            raise FileError(path, f"its format is not the one of {paths[0]}; read them apart")
-    return str(kinds[paths[0]])

@@ -47,6 +47,8 @@ def choose(names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
         features = [_place(names, name, path) for name in options.columns]
     else:
         raise ValueError("columns must name at least one column, or be None for all others.")
+    if not features:
+        raise FileError(path, "there is no column beside the target and the weight to learn from")
     for role, places in (("target", targets), ("weight", weights)):
         for place in places:
             if place in features:
@@ -125,6 +127,26 @@ def is_text(kind: Any) -> bool:
     """Whether an Arrow type is one of text."""
     types = arrow().types
     return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def told(name: Any, texts: Any, kind: str, row: int) -> tuple[Any, str]:
+    """What is wrong with the value of a column that is written so."""
+    return name, f"{texts[row].as_py()!r} is not a {kind}"
+
+
+def plain_type(kind: Any) -> Any:
+    """The Arrow type of a column in a table: text in one of its forms, and no dictionaries."""
+    pa = arrow()
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.string() if is_text(kind) or pa.types.is_string_view(kind) else kind
+
+
+def common_type(one: Any, other: Any) -> Any:
+    """The Arrow type that takes the values of both; an ArrowException if there is none."""
+    pa = arrow()
+    schemas = [pa.schema([("column", kind)]) for kind in (one, other)]
+    return pa.unify_schemas(schemas, promote_options="permissive").field("column").type
 
 
 def arrow() -> Any:

@@ -1,4 +1,4 @@
-"""Rows of CSV files: every line that is not empty is a row.
+"""Rows of CSV files: every line that is not empty is a row, or a part of a quoted value.
 
 pyarrow.csv.open_csv would read and decompress whole files itself. It is not used, because it does
 not tell which lines a batch came from, and an error that names its line, rows that are left out one
@@ -7,25 +7,35 @@ by one, and reading on from a checkpoint all need that.
 
 import csv
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from craftmaps.scale.files import column_types, csv_rows
 from craftmaps.scale.files import columns as tables
 from craftmaps.scale.files.columns import Layout
+from craftmaps.scale.files.csv_rows import RowText
 from craftmaps.scale.files.errors import BadRowError, FileError
 from craftmaps.scale.files.options import ReadOptions
-from craftmaps.scale.files.pieces import BadRows, Piece
+from craftmaps.scale.files.pieces import BadRows, Fault, Piece
 from craftmaps.scale.files.targets import kind_of, targets_of
-from craftmaps.scale.files.text import lines_of
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # some programs begin a UTF-8 text with it
+_SAMPLE_BYTES = 1 << 22  # of the first rows, which tell whether columns are numbers
+
+
+class Texts(NamedTuple):
+    """The values of some rows as they are written, by the places of their columns."""
+
+    columns: dict[int, Any]  # Arrow arrays of text
+    lines: np.ndarray
+    bad: list[int]  # lines of rows that were left out
 
 
 class CsvFiles:
     """CSV files, plain or compressed, with a header each or with equally many columns.
 
-    Some megabytes are parsed at a time by pyarrow. Where it finds a fault, these lines are read
+    Some megabytes are parsed at a time by pyarrow. Where it finds a fault, these rows are read
     one by one, to name it or to leave its row out.
     """
 
@@ -37,11 +47,44 @@ class CsvFiles:
         self.n_files = len(paths)
         self._options = options
         self._dtype = np.dtype(np.float64) if options.dtype is None else options.dtype
-        self._delimiter = options.delimiter or ("\t" if ".tsv" in paths[0].lower() else ",")
-        self._first = tables.choose(self._names(paths[0]), options, paths[0])
+        given = options.delimiter or ("\t" if ".tsv" in paths[0].lower() else None)
+        self._delimiter = csv_rows.first_row(paths[0], given)[1]
+        self._first = tables.choose(self._header(paths[0])[0], options, paths[0])
         self.names = self._first.feature_names() if options.header else None
-        self._bad_rows = BadRows(options, "line", self._first.feature_names())
-        self._kind = self._guessed_kind()
+        self._bad_rows = BadRows(options, "line", self._first.feature_names(), tables=True)
+        features, targets = self._sample()
+        self._kind = (
+            "decimal" if options.several or not targets else kind_of(self._pointed(targets[0]))
+        )
+        self._tabular = options.as_tables(
+            column_types.share_of_numbers(one, options.decimal) for one in features
+        )
+
+    @cached_property
+    def schema(self) -> Any:
+        """The Arrow schema of X, found by reading all rows; None if X is an array."""
+        if not self._tabular:
+            return None
+        pa = tables.arrow()
+        kinds = {
+            name: column_types.given_type(self._options.types[name])
+            for name in self._first.feature_names()
+            if name in self._options.types
+        }
+        found: dict[Any, Any] = {
+            name: pa.null() for name in self._first.feature_names() if name not in kinds
+        }
+        decimal = self._options.decimal
+        for path in self.paths if found else ():
+            layout = self._layout(path)
+            places = {name: layout.names.index(name) for name in found}
+            only = Layout(path, layout.names, [*places.values()], [], [])
+            for text in self._row_texts(path, 0):
+                columns = self._texts(only, text).columns
+                for name, place in places.items():
+                    found[name] = column_types.wider(columns[place], found[name], decimal)
+        kinds |= found
+        return pa.schema([(str(name), kinds[name]) for name in self._first.feature_names()])
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
         """Pieces of a file, from a line on."""
@@ -49,150 +92,172 @@ class CsvFiles:
 
         path = self.paths[file]
         layout = self._layout(path)
-        for first, text in lines_of(path, max(row, int(self._options.header))):
-            try:
-                yield self._at_once(layout, first, text)
-            except ArrowInvalid:
-                yield self._one_by_one(layout, first, text)
+        for text in self._row_texts(path, row):
+            if not self._tabular:
+                try:
+                    yield self._numbers_at_once(layout, text)
+                    continue
+                except ArrowInvalid:  # a fault that has to be found
+                    pass
+            yield self._piece(layout, self._texts(layout, text))
 
     def _layout(self, path: str) -> Layout:
-        return tables.choose_like(self._first, self._names(path), self._options, path)
+        return tables.choose_like(self._first, self._header(path)[0], self._options, path)
 
-    def _names(self, path: str) -> list[Any]:
-        first = next(lines_of(path), (0, b""))[1].split(b"\n", 1)[0].removeprefix(_BYTE_ORDER_MARK)
+    def _header(self, path: str) -> tuple[list[Any], int]:
+        """The names of the columns, and the number of lines that they take."""
+        row, _ = csv_rows.first_row(path, self._delimiter)
         try:
-            names = next(csv.reader([first.decode()], delimiter=self._delimiter), [])
+            names = csv_rows.parsed_row(row, self._delimiter)
         except (UnicodeDecodeError, csv.Error) as error:
             reason = f"the first line cannot be read as text in UTF-8 ({error}), so convert it"
             raise FileError(path, reason) from error
         if not names:
             raise FileError(path, "the file begins with an empty line, or is empty")
-        return names if self._options.header else list(range(len(names)))
+        if not self._options.header:
+            return list(range(len(names))), 0
+        return names, row.count(b"\n") + 1
 
-    def _at_once(self, layout: Layout, first: int, text: bytes) -> Piece:
-        """All rows of some lines."""
-        from pyarrow import ArrowInvalid
+    def _row_texts(self, path: str, line: int) -> Iterator[RowText]:
+        return csv_rows.row_texts(path, max(line, self._header(path)[1]), self._delimiter)
 
-        table = self._parsed(layout, text)
-        rows = np.arange(first, first + text.count(b"\n") + (not text.endswith(b"\n")))
-        if len(rows) > len(table):
-            lines = text.removesuffix(b"\n").split(b"\n")
-            rows = rows[[bool(line.rstrip(b"\r")) for line in lines]]
-        if len(rows) != len(table):
-            raise ArrowInvalid("to pyarrow, a carriage return within a line ends it")
-        features, targets, weights = (
-            [table[str(place)] for place in places]
-            for places in (layout.features, layout.targets, layout.weights)
+    def _numbers_at_once(self, layout: Layout, text: RowText) -> Piece:
+        """All rows of a text whose features are numbers."""
+        pa = tables.arrow()
+        kinds = dict.fromkeys(layout.features, pa.from_numpy_dtype(self._dtype))
+        kinds |= dict.fromkeys(layout.weights, pa.float64())
+        kinds |= dict.fromkeys(
+            layout.targets, pa.float64() if self._options.several else pa.string()
         )
-        X = tables.matrix(features, self._dtype)
-        weight = tables.weights_of(weights)
-        if self._options.several or not targets:
-            y, wrong = tables.labels(targets, several=True)
-            return self._bad_rows.leave_out(Piece(X, y, rows, weight), layout.path, wrong)
-        return self._labelled(layout, X, targets[0], rows, weight)
+        columns, lines = self._parsed(layout, text, kinds)
+        X = tables.matrix([columns[place] for place in layout.features], self._dtype)
+        weight = tables.weights_of([columns[place] for place in layout.weights])
+        y, faults = self._targets(layout, columns)
+        return self._bad_rows.leave_out(Piece(X, y, lines, weight), layout.path, faults)
 
-    def _labelled(
-        self, layout: Layout, X: Any, texts: Any, rows: Any, weight: Any, bad: Any = ()
-    ) -> Piece:
-        """The piece whose targets are written so, less its bad rows."""
+    def _piece(self, layout: Layout, texts: Texts) -> Piece:
+        """The rows of which these are the values, without those that cannot be learned from."""
+        faults: list[Fault] = []
+        features = [
+            self._feature(name, texts.columns[place], faults)
+            for name, place in zip(layout.feature_names(), layout.features, strict=True)
+        ]
+        numbers = [*layout.weights, *(layout.targets if self._options.several else ())]
+        columns = texts.columns | {
+            place: column_types.numbers(texts.columns[place], self._options.decimal)[0]
+            for place in numbers
+        }
+        weight = tables.weights_of([columns[place] for place in layout.weights])
+        y, wrong = self._targets(layout, columns)
+        faults += wrong
+        X: Any
+        if self._tabular:
+            X = tables.arrow().table(features, schema=self.schema)
+        else:
+            X = tables.matrix(features, self._dtype)
+        piece = Piece(X, y, texts.lines, weight, np.array(texts.bad, np.int64))
+        return self._bad_rows.leave_out(piece, layout.path, faults)
+
+    def _feature(self, name: Any, texts: Any, faults: list[Fault]) -> Any:
+        """A column of X as its type; values that are of another one are added to `faults`."""
+        given, decimal = self._options.types.get(name), self._options.decimal
+        if not self._tabular:
+            column, wrong = column_types.numbers(texts, decimal)
+        elif given is None:
+            kind = self.schema.field(str(name)).type
+            column, wrong = column_types.converted(texts, kind, decimal)
+        else:
+            column, wrong = column_types.as_given(texts, given, decimal)
+        if wrong is not None:
+            option = "on_bad_rows" if self._tabular else "table"
+            faults.append(
+                Fault(wrong, partial(tables.told, name, texts, given or "number"), option)
+            )
+        return column
+
+    def _targets(self, layout: Layout, columns: dict[int, Any]) -> tuple[Any, list[Fault]]:
+        """Targets from columns of numbers or from one of text, and which of them are wrong."""
+        if not layout.targets:
+            return None, []
+        targets = [columns[place] for place in layout.targets]
+        if self._options.several:
+            return tables.matrix(targets, np.dtype(np.float64)), []  # NaN is noticed there
+        texts = targets[0] if self._kind == "text" else self._pointed(targets[0])
         y, wrong = targets_of(texts, self._kind)
-        piece = Piece(X, y, rows, weight, np.asarray(bad, np.int64))
-        written = texts.to_pylist() if wrong.any() else None
-        return self._bad_rows.leave_out(piece, layout.path, wrong, written)
+        return y, [self._bad_rows.wrong_targets(wrong, targets[0])]
 
-    def _one_by_one(self, layout: Layout, first: int, text: bytes) -> Piece:
-        """The rows that can be read of some lines; the first other one is an error if so wished."""
+    def _pointed(self, texts: Any) -> Any:
+        return column_types.with_point(texts, self._options.decimal)
+
+    def _texts(self, layout: Layout, text: RowText, lenient: bool = False) -> Texts:
+        """The wanted columns as they are written, at once or row by row."""
         import pyarrow as pa
 
-        rows, bad, X, texts, weights = [], [], [], [], []
-        for line, content in enumerate(text.split(b"\n"), first):
-            if not content.rstrip(b"\r"):
-                continue
-            try:
-                fields = self._fields(layout, content)
-                values = [_number(layout, fields, place) for place in layout.features]
-                weight = [_number(layout, fields, place) for place in layout.weights]
-                target: Any = [fields[place] for place in layout.targets]
-                if self._options.several:
-                    target = [_number(layout, fields, place) for place in layout.targets]
-            except BadRowError as error:
-                self._bad_rows.complain(layout.path, line, error.column, error.reason)
+        try:
+            kinds = dict.fromkeys(layout.wanted, pa.string())
+            return Texts(*self._parsed(layout, text, kinds), [])
+        except pa.ArrowInvalid:
+            pass
+        lines, bad, rows = [], [], []
+        for line, fields in text.fields():
+            if isinstance(fields, list) and len(fields) != len(layout.names):
+                reason = f"{len(fields)} values in {len(layout.names)} columns"
+                fields = BadRowError(layout.path, reason)
+            if isinstance(fields, BadRowError):
+                if not lenient:
+                    self._bad_rows.complain(layout.path, line, None, fields.reason)
                 bad.append(line)
                 continue
-            rows.append(line)
-            X.append(values)
-            texts.append(target)
-            weights.append(weight)
-        places = np.array(rows, np.int64)
-        matrix = np.array(X, self._dtype).reshape(len(rows), len(layout.features))
-        weighed = np.array(weights, float).reshape(len(rows)) if layout.weights else None
-        if layout.targets and not self._options.several:
-            column = pa.array([target[0] for target in texts], pa.string())
-            return self._labelled(layout, matrix, column, places, weighed, bad)
-        y = np.array(texts, float).reshape(len(rows), -1) if layout.targets else None
-        piece = Piece(matrix, y, places, weighed, np.array(bad, np.int64))
-        return self._bad_rows.leave_out(piece, layout.path)
+            lines.append(line)
+            rows.append(fields)
+        columns = {
+            place: pa.array([row[place] for row in rows], pa.string()) for place in layout.wanted
+        }
+        return Texts(columns, np.array(lines, np.int64), bad)
 
-    def _fields(self, layout: Layout, content: bytes) -> list[str]:
-        """The fields of one line."""
-        try:
-            fields = next(csv.reader([content.decode()], delimiter=self._delimiter))
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise BadRowError(layout.path, f"the line cannot be read ({error})") from error
-        if len(fields) != len(layout.names):
-            reason = f"{len(fields)} values in {len(layout.names)} columns"
-            raise BadRowError(layout.path, reason)
-        return fields
-
-    def _guessed_kind(self) -> str:
-        """What all targets of the first lines can be read as."""
-        if self._options.several or not self._first.targets:
-            return "decimal"
-        for path in self.paths:
-            layout = self._layout(path)
-            _, text = next(lines_of(path, int(self._options.header)), (0, b""))
-            if text:
-                break
-        else:
-            return "decimal"
-        from pyarrow import ArrowInvalid
-
-        only = Layout(path, layout.names, [], layout.targets, [])
-        try:
-            return kind_of(self._parsed(only, text, lenient=True)[str(layout.targets[0])])
-        except ArrowInvalid:  # bytes that are no text, which reading names
-            return "text"
-
-    def _parsed(self, layout: Layout, text: bytes, lenient: bool = False) -> Any:
-        """An Arrow table whose columns are named by their places; a single target is text."""
+    def _parsed(
+        self, layout: Layout, text: RowText, kinds: dict[int, Any]
+    ) -> tuple[dict[int, Any], np.ndarray]:
+        """Columns by their places, as Arrow arrays of some types, and the lines of the rows."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        label_type = pa.float64() if self._options.several else pa.string()
-        types = dict.fromkeys(map(str, layout.features), pa.from_numpy_dtype(self._dtype))
-        types |= dict.fromkeys(map(str, layout.weights), pa.float64())
-        types |= dict.fromkeys(map(str, layout.targets), label_type)
-        return arrow_csv.read_csv(
-            pa.BufferReader(text),
+        by_name = {str(place): kind for place, kind in kinds.items()}
+        table = arrow_csv.read_csv(
+            pa.BufferReader(text.text),
             arrow_csv.ReadOptions(
-                block_size=len(text) + 1, column_names=list(map(str, range(len(layout.names))))
+                block_size=len(text.text) + 1,
+                column_names=list(map(str, range(len(layout.names)))),
             ),
-            arrow_csv.ParseOptions(
-                delimiter=self._delimiter,
-                invalid_row_handler=(lambda row: "skip") if lenient else None,
-            ),
+            arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=text.quoted),
             arrow_csv.ConvertOptions(
-                column_types=types, include_columns=list(types), check_utf8=not lenient
+                column_types=by_name,
+                include_columns=list(by_name),
+                decimal_point=self._options.decimal,
             ),
-        ).combine_chunks()
+        )
+        lines = text.lines(len(table))
+        if len(lines) != len(table):
+            raise pa.ArrowInvalid("to pyarrow, a carriage return within a line ends it")
+        return {place: table[str(place)].combine_chunks() for place in kinds}, lines
 
-
-def _number(layout: Layout, fields: list[str], place: int) -> float:
-    field = fields[place]
-    try:
-        if "_" not in field:  # which Python allows in numbers
-            return float(field)
-    except ValueError:
-        pass
-    reason = f"{field!r} is not a number" if field else "the value is missing"
-    raise BadRowError(layout.path, reason, None, None, layout.names[place])
+    def _sample(self) -> tuple[list[Any], list[Any]]:
+        """The first values of features and targets as they are written."""
+        pa = tables.arrow()
+        held: list[list[Any]] = []
+        left = _SAMPLE_BYTES
+        for path in self.paths:
+            layout = self._layout(path)
+            for text in self._row_texts(path, 0):
+                columns = self._texts(layout, text, lenient=True).columns
+                held.append([columns[place] for place in layout.wanted])
+                left -= len(text.text)
+                break
+            if left <= 0:
+                break
+        n_features, n_targets = len(self._first.features), len(self._first.targets)
+        if held:
+            joined = [pa.concat_arrays(parts) for parts in zip(*held, strict=True)]
+        else:
+            joined = [pa.array([], pa.string())] * (n_features + n_targets)
+        return joined[:n_features], joined[n_features : n_features + n_targets]

@@ -19,6 +19,7 @@ class _ArrayFiles:
     """A matrix per file, and arrays of targets and of weights beside it or columns inside."""
 
     names: list[str] | None = None
+    schema: Any = None
 
     def __init__(self, paths: list[str], options: ReadOptions, beside: tuple[bool, bool]) -> None:
         self.paths = paths

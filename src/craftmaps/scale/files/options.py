@@ -1,10 +1,12 @@
 """How files are read: what every format is told."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+_MOSTLY = 0.5  # the share of numbers from which other values are faults of their rows
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,9 @@ class ReadOptions:
     delimiter: str | None = None
     n_columns: int | None = None
     zero_based: bool = False
+    table: bool | str = "auto"
+    types: Mapping[Any, str] = field(default_factory=dict)
+    decimal: str = "."
 
     @property
     def several(self) -> bool:
@@ -33,3 +38,12 @@ class ReadOptions:
         if self.several:
             return list(self.target)
         return [] if self.target is None else [self.target]
+
+    def as_tables(self, shares_of_numbers: Iterable[float]) -> bool:
+        """Whether X is a table, given the share of finite numbers in each column's first rows."""
+        if self.table != "auto":
+            return bool(self.table)
+        if self.types or self.dtype is not None:
+            return bool(self.types)
+        least = _MOSTLY if self.skip else 1.0
+        return any(share < least for share in shares_of_numbers)

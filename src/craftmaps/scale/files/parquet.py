@@ -1,17 +1,20 @@
 """Rows of Parquet files and of partitioned folders of them."""
 
 from collections.abc import Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from craftmaps.scale.files import column_types
 from craftmaps.scale.files import columns as tables
 from craftmaps.scale.files.errors import FileError, refusing_damage
 from craftmaps.scale.files.numpy import float_type
 from craftmaps.scale.files.options import ReadOptions
-from craftmaps.scale.files.pieces import BadRows, Piece
+from craftmaps.scale.files.pieces import BadRows, Fault, Piece
 
 _BUFFER_BYTES = 1 << 16  # read at a time of a column, rather than a whole row group
+_SAMPLE_ROWS = 10_000  # that tell whether columns are finite numbers
 _PIECE_BYTES = 1 << 24  # a piece is several blocks: fewer, longer runs of each column
 
 
@@ -31,16 +34,50 @@ class ParquetFiles:
                 dataset.get_partition_keys(fragment.partition_expression)
                 for fragment in whole.get_fragments()
             ]
+        self._whole = whole.schema
         self._first = tables.choose(whole.schema.names, options, paths[0])
-        self.names: list[str] | None = self._first.feature_names()
-        kinds = [self._checked(whole.schema.field(name), paths[0]) for name in self.names]
+        names = self._first.feature_names()
+        self.names: list[str] | None = names
         for place in (*self._first.targets, *self._first.weights):
             self._checked(whole.schema.field(self._first.names[place]), paths[0])
-        self._dtype = float_type(kinds) if options.dtype is None else options.dtype
-        self._bad_rows = BadRows(options, "row", self.names)
-        row_bytes = self._dtype.itemsize * max(1, len(self.names))
-        n_blocks = max(1, _PIECE_BYTES // (row_bytes * options.block_rows))
-        self._piece_rows = options.block_rows * n_blocks
+        self._bad_rows = BadRows(options, "row", names, tables=True)
+        self._piece_rows = options.block_rows
+        self._tabular = True  # so that the first rows are read, whatever they hold
+        self._tabular = options.as_tables(self._shares_of_numbers())
+        row_bytes = 8 * len(names)
+        self._dtype = np.dtype(np.float64)
+        if not self._tabular:
+            kinds = [self._checked(whole.schema.field(name), paths[0]) for name in names]
+            self._dtype = float_type(kinds) if options.dtype is None else options.dtype
+            row_bytes = self._dtype.itemsize * len(names)
+        self._piece_rows *= max(1, _PIECE_BYTES // (row_bytes * options.block_rows))
+
+    @cached_property
+    def schema(self) -> Any:
+        """The Arrow schema of X, which takes the columns of all files; None if X is an array."""
+        if not self._tabular:
+            return None
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        kinds = {
+            name: tables.plain_type(self._whole.field(name).type)
+            for name in self._first.feature_names()
+        }
+        for path in self.paths:
+            with refusing_damage(path, "Parquet"):
+                stored = parquet.read_schema(path)
+            for name in kinds.keys() & {*stored.names}:
+                kind = tables.plain_type(stored.field(name).type)
+                try:
+                    kinds[name] = tables.common_type(kinds[name], kind)
+                except pa.ArrowException:
+                    reason = f"it holds {kind}, and the files before {kinds[name]}; read them apart"
+                    raise FileError(path, reason, None, None, name) from None
+        for name, given in self._options.types.items():
+            if name in kinds and tables.is_text(kinds[name]):
+                kinds[name] = column_types.given_type(given)
+        return pa.schema(list(kinds.items()))
 
     @property
     def n_rows(self) -> int:
@@ -63,10 +100,51 @@ class ParquetFiles:
                     [batch.column(first.names[place]) for place in places]
                     for places in (first.features, first.targets, first.weights)
                 )
-                X = tables.matrix(features, self._dtype)
+                faults: list[Fault] = []
+                if self._tabular:
+                    X = self._table(features, faults)
+                else:
+                    X = tables.matrix(features, self._dtype)
                 y, missing = tables.labels(targets, self._options.several)
+                if missing is not None:
+                    faults.append(self._bad_rows.wrong_targets(missing))
                 piece = Piece(X, y, rows, tables.weights_of(weights))
-                yield self._bad_rows.leave_out(piece, path, missing)
+                yield self._bad_rows.leave_out(piece, path, faults)
+
+    def _table(self, columns: list[Any], faults: list[Fault]) -> Any:
+        """Columns as one Arrow table; values that are not of a given type are added to `faults`."""
+        pa = tables.arrow()
+        typed = []
+        for name, column in zip(self.schema.names, columns, strict=True):
+            kind, given = self.schema.field(name).type, self._options.types.get(name)
+            column = column.cast(tables.plain_type(column.type))
+            if given is not None and tables.is_text(column.type):
+                texts = column
+                column, wrong = column_types.as_given(texts, given)
+                if wrong is not None:
+                    faults.append(Fault(wrong, partial(tables.told, name, texts, given)))
+            typed.append(column.cast(kind))
+        return pa.table(typed, schema=self.schema)
+
+    def _shares_of_numbers(self) -> Iterator[float]:
+        """The shares of finite numbers in the first rows; 0 for columns of other types."""
+        names = self._first.feature_names()
+        for name in names:
+            if not tables.is_number(self._whole.field(name).type):
+                yield 0.0
+        n_rows, n_finite = 0, np.zeros(len(names))
+        for file in range(self.n_files):
+            with refusing_damage(self.paths[file], "Parquet"):
+                _, batch = next(self._batches(file, 0), (0, None))
+                if batch is not None:
+                    columns = [batch.column(name) for name in names]
+                    if not all(tables.is_number(column.type) for column in columns):
+                        break  # which reading says
+                    X = tables.matrix(columns, np.dtype(float))
+                    n_rows, n_finite = n_rows + len(X), n_finite + np.isfinite(X).sum(axis=0)
+            if n_rows >= _SAMPLE_ROWS:
+                break
+        yield from n_finite / n_rows if n_rows else np.ones(len(names))
 
     def _batches(self, file: int, row: int) -> Iterator[tuple[int, Any]]:
         """Record batches, and the number of the first row of each."""
@@ -82,7 +160,8 @@ class ParquetFiles:
             names = opened.schema_arrow.names
             tables.choose_like(self._first, [*names, *partition], self._options, path)
             for name in stored:
-                self._checked(opened.schema_arrow.field(name), path)
+                if not self._tabular or name not in self._first.feature_names():
+                    self._checked(opened.schema_arrow.field(name), path)
             sizes = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
             ends = np.cumsum(sizes)
             groups = np.flatnonzero(ends > row)

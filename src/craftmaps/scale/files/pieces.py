@@ -1,12 +1,14 @@
 """Pieces of files, as large as they come, cut into blocks of equally many rows."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from craftmaps.scale.files.column_types import MISSING
+from craftmaps.scale.files.columns import arrow
 from craftmaps.scale.files.errors import BadRowError
 from craftmaps.scale.files.options import ReadOptions
 
@@ -28,7 +30,7 @@ class Piece:
 
     Attributes
     ----------
-    X : ndarray or CSR matrix
+    X : ndarray, CSR matrix or Arrow table
     y : ndarray or None
     rows : ndarray of int
         Where each row is in its file: its number, or its line in a text.
@@ -46,19 +48,32 @@ class Piece:
     def block(self, some: slice) -> tuple[Any, ...]:
         """(X, y) of some rows, or (X, y, weight) if there are weights."""
         y = None if self.y is None else self.y[some]
-        return (self.X[some], y, *(() if self.weight is None else (self.weight[some],)))
+        X = self.X.slice(some.start, some.stop - some.start) if is_table(self.X) else self.X[some]
+        return (X, y, *(() if self.weight is None else (self.weight[some],)))
 
     def without(self, bad: np.ndarray) -> "Piece":
         """The piece less the rows for which `bad` is True."""
         kept = ~bad
         return replace(
             self,
-            X=self.X[kept],
+            X=self.X.filter(kept) if is_table(self.X) else self.X[kept],
             y=None if self.y is None else self.y[kept],
             rows=self.rows[kept],
             weight=None if self.weight is None else self.weight[kept],
             bad=np.union1d(self.bad, self.rows[bad]),
         )
+
+
+class Fault(NamedTuple):
+    """Rows that cannot be learned from for one reason.
+
+    `told` says for the place of such a row which column it is and what is wrong; `option` is the
+    keyword of `read` that helps.
+    """
+
+    rows: np.ndarray
+    told: Callable[[int], tuple[Any, str]]
+    option: str = "on_bad_rows"
 
 
 class BadRows:
@@ -72,12 +87,18 @@ class BadRows:
         What they are counted in; lines are shown counted from 1.
     names : sequence
         Names of the columns of X.
+    tables : bool
+        Whether the files can be read as tables, in which any value is good.
     """
 
-    def __init__(self, options: ReadOptions, unit: str, names: Sequence[Any]) -> None:
+    def __init__(
+        self, options: ReadOptions, unit: str, names: Sequence[Any], *, tables: bool = False
+    ) -> None:
         self._options = options
         self._unit = unit
         self._names = names
+        self.option_for_values = "table" if tables else "on_bad_rows"
+        self._target = "target" if options.target is None else options.target
 
     def complain(
         self, path: str, row: int, column: Any, reason: str, option: str = "on_bad_rows"
@@ -87,36 +108,48 @@ class BadRows:
             place = f"{self._unit} {row + (self._unit == 'line')}"
             raise BadRowError(path, reason, option, place, column)
 
-    def leave_out(
-        self, piece: Piece, path: str, wrong: np.ndarray | None = None, texts: Any = None
-    ) -> Piece:
-        """The piece less its rows with values that cannot be learned from.
-
-        `wrong` says which targets are missing, or are not of the type of the others; `texts` is
-        how they are written.
-        """
-        bad_target = _bad_targets(piece.y, len(piece.rows)) | (False if wrong is None else wrong)
-        bad_weight = _bad_weights(piece.weight, len(piece.rows))
-        bad_values = _bad_values(piece.X)
-        bad = bad_values | bad_target | bad_weight
-        if not bad.any():
+    def leave_out(self, piece: Piece, path: str, faults: Sequence[Fault] = ()) -> Piece:
+        """The piece less its rows with faults, which are further ones than values that are not
+        finite and weights below 0."""
+        every = [*faults, *self._faults(piece)]
+        every = [fault for fault in every if fault.rows.any()]
+        if not every:
             return piece
+        bad = np.logical_or.reduce([fault.rows for fault in every])
         first = int(bad.argmax())
-        if bad_values[first]:
-            row = piece.X[[first]].toarray()[0] if sparse.issparse(piece.X) else piece.X[first]
-            place = int((~np.isfinite(row)).argmax())
-            column, reason = self._names[place], f"{row[place]} is not a finite number"
-        elif bad_target[first]:
-            column, reason = self._options.target, "the target is missing or not finite"
-            if texts is not None and wrong is not None and wrong[first] and texts[first].strip():
-                reason = f"{texts[first]!r} is not a number, and targets before it are"
-        else:
-            weight = float(piece.weight[first])  # type: ignore[index]
-            column = self._options.weight
-            reason = f"the weight {weight} is not a finite number of at least 0"
-        column = "target" if column is None else column
-        self.complain(path, int(piece.rows[first]), column, reason)
+        fault = next(fault for fault in every if fault.rows[first])
+        self.complain(path, int(piece.rows[first]), *fault.told(first), fault.option)
         return piece.without(bad)
+
+    def wrong_targets(self, rows: np.ndarray, texts: Any = None) -> Fault:
+        """Targets that are missing or of another type than others; `texts` as they are written."""
+
+        def told(row: int) -> tuple[Any, str]:
+            written = "" if texts is None else texts[row].as_py().strip()
+            if written in ("", *MISSING):
+                return self._target, "the target is missing or not finite"
+            return self._target, f"{written!r} is not a number, and targets before it are"
+
+        return Fault(rows, told)
+
+    def _faults(self, piece: Piece) -> Iterator[Fault]:
+        X, y, weight = piece.X, piece.y, piece.weight
+        if not is_table(X):
+
+            def value(row: int) -> tuple[Any, str]:
+                values = X[[row]].toarray()[0] if sparse.issparse(X) else X[row]
+                place = int((~np.isfinite(values)).argmax())
+                return self._names[place], f"{values[place]} is not a finite number"
+
+            yield Fault(_bad_values(X), value, self.option_for_values)
+        if y is not None and y.dtype.kind == "f" and len(y):
+            yield self.wrong_targets(~np.isfinite(y.reshape(len(y), -1)).all(axis=1))
+        if weight is not None:
+            reason = "the weight {} is not a finite number of at least 0"
+            yield Fault(
+                ~(np.isfinite(weight) & (weight >= 0)),
+                lambda row: (self._options.weight, reason.format(float(weight[row]))),
+            )
 
 
 def cut(
@@ -151,7 +184,11 @@ def _joined(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     if len(parts) == 1:
         return parts[0]
     Xs, *others = zip(*parts, strict=True)
-    X = sparse.vstack(Xs, format="csr") if sparse.issparse(Xs[0]) else np.concatenate(Xs)
+    X: Any
+    if is_table(Xs[0]):
+        X = arrow().concat_tables(Xs).combine_chunks()
+    else:
+        X = sparse.vstack(Xs, format="csr") if sparse.issparse(Xs[0]) else np.concatenate(Xs)
     return (X, *(None if other[0] is None else np.concatenate(other) for other in others))
 
 
@@ -168,14 +205,6 @@ def _bad_values(X: Any) -> np.ndarray:
     return bad
 
 
-def _bad_targets(y: np.ndarray | None, size: int) -> np.ndarray:
-    """Which targets are not finite."""
-    if y is None or y.dtype.kind != "f" or not size:
-        return np.zeros(size, bool)
-    return np.asarray(~np.isfinite(y.reshape(size, -1)).all(axis=1))
-
-
-def _bad_weights(weight: np.ndarray | None, size: int) -> np.ndarray:
-    if weight is None:
-        return np.zeros(size, bool)
-    return np.asarray(~(np.isfinite(weight) & (weight >= 0)))
+def is_table(X: Any) -> bool:
+    """Whether rows are an Arrow table."""
+    return hasattr(X, "schema")

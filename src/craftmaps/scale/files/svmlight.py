@@ -6,6 +6,7 @@ names no lines in its errors. That is why the loop stays.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +26,7 @@ class SvmlightFiles:
     """
 
     names: list[str] | None = None
+    schema: Any = None
     n_rows: int | None = None
 
     def __init__(self, paths: list[str], options: ReadOptions) -> None:

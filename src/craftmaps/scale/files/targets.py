@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "n/a")
+from craftmaps.scale.files.column_types import MISSING
+
 _WHOLE = r"^-?(0|[1-9][0-9]*)$"
 _DECIMAL = r"^-?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|Inf|INF)$"
 MAX_EXACT_FLOAT = 2**53  # whole numbers below are floats, others may have been rounded

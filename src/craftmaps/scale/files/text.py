@@ -8,9 +8,21 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from craftmaps.scale.files.columns import arrow
 from craftmaps.scale.files.errors import FileError
 
-COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+def _open_zstandard(path: str) -> Any:
+    pa = arrow()
+    return pa.CompressedInputStream(pa.OSFile(path), "zstd")
+
+
+COMPRESSED: dict[str, Any] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstandard,
+}
 CHUNK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 28  # a longer line is no row, but may fill the memory
 

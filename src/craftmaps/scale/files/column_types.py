@@ -1,0 +1,160 @@
+"""Columns of text as columns of numbers, booleans or dates, where all of their values are.
+
+A table has one type for each column in all blocks of all files. `wider` finds it chunk by chunk,
+and `converted` applies it. A value keeps its identity: "007", "0x1F" and whole numbers of more than
+64 bits are codes, so columns that hold them stay text.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from craftmaps.scale.files.columns import arrow
+
+MISSING = (
+    *("", "NA", "N/A", "#N/A", "#NA", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan"),
+    *("NULL", "null", "None"),
+)
+GIVEN_TYPES = ("number", "text", "date")
+_HEAD_ROWS = 100
+_CODE = r"^\s*[+-]?(0[0-9xX]|[0-9]{20})"
+_FRACTIONS_BEYOND_NANOSECONDS = r"(\.[0-9]{9})[0-9]+"
+
+
+def ladders() -> tuple[tuple[Any, ...], ...]:
+    """Arrow types in the order in which they are tried; a later one of a ladder takes more."""
+    pa = arrow()
+    return (
+        (pa.int64(), pa.float64()),
+        (pa.bool_(),),
+        (pa.date32(), pa.timestamp("us"), pa.timestamp("ns")),
+        (pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")),
+    )
+
+
+def wider(texts: Any, kind: Any, decimal: str = ".") -> Any:
+    """The type that takes the values of an Arrow array of text and those that `kind` was found for.
+
+    The type of missing values alone is null.
+    """
+    pa = arrow()
+    if kind == pa.string():
+        return kind
+    for ladder in ladders():
+        if kind in ladder:
+            rungs: Sequence[Any] = ladder[ladder.index(kind) :]
+            break
+    else:
+        rungs = [pa.null(), *(rung for ladder in ladders() for rung in ladder)]
+    head = _known(texts).drop_null()[:_HEAD_ROWS]  # refuses most types at once
+    likely = (rung for rung in rungs if fits(head, rung, decimal))
+    return next((rung for rung in likely if fits(texts, rung, decimal)), pa.string())
+
+
+def fits(texts: Any, kind: Any, decimal: str = ".") -> bool:
+    """Whether all values of an Arrow array of text are of a type, or missing."""
+    return _cast(texts, kind, decimal) is not None
+
+
+def converted(
+    texts: Any, kind: Any, decimal: str = ".", *, codes_count: bool = False
+) -> tuple[Any, np.ndarray | None]:
+    """An Arrow array of text as a type, and which rows have no value of it; None if all have.
+
+    Missing values are null. Text is kept as it is. `codes_count` takes "007" for the number 7.
+    """
+    pa = arrow()
+    import pyarrow.compute as pc
+
+    column = _cast(texts, kind, decimal, codes_count)
+    if column is not None:
+        return column, None
+    distinct = pc.unique(texts)
+    wrong = [
+        value for value in distinct if _cast(pa.array([value]), kind, decimal, codes_count) is None
+    ]
+    bad = pc.is_in(texts, pa.array(wrong))
+    return _cast(pc.if_else(bad, "", texts), kind, decimal, codes_count), _plain(bad)
+
+
+def numbers(texts: Any, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
+    """As `converted`, to float64, where "007" is the number 7."""
+    return converted(texts, arrow().float64(), decimal, codes_count=True)
+
+
+def share_of_numbers(texts: Any, decimal: str = ".") -> float:
+    """The share of finite numbers among the values of an Arrow array of text; 1 if it is empty."""
+    if not len(texts):
+        return 1.0
+    column, _ = numbers(texts, decimal)
+    return float(np.mean(np.isfinite(_plain(column.fill_null(np.nan)))))
+
+
+def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
+    """As `converted`, to the type that a caller calls "number", "date" or "text".
+
+    Booleans are numbers, and times with zones are times in UTC.
+    """
+    pa = arrow()
+    kind = given_type(name)
+    column, wrong = converted(texts, kind, decimal, codes_count=True)
+    kin = {"number": pa.bool_(), "date": pa.timestamp("us", "UTC")}.get(name)
+    if wrong is not None and fits(texts, kin):
+        return converted(texts, kin)[0].cast(kind), None
+    return column, wrong
+
+
+def given_type(name: str) -> Any:
+    """The Arrow type of a column that the caller says is a "number", a "date" or "text"."""
+    pa = arrow()
+    return {"number": pa.float64(), "date": pa.timestamp("us"), "text": pa.string()}[name]
+
+
+def with_point(texts: Any, decimal: str) -> Any:
+    """Texts with decimal commas, if that is the sign, as texts with points; points are no signs."""
+    import pyarrow.compute as pc
+
+    if decimal == ".":
+        return texts
+    return pc.replace_substring(pc.replace_substring(texts, ".", "_"), decimal, ".")
+
+
+def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) -> Any:
+    """The column as a type; None if a value is not of that type."""
+    pa = arrow()
+    import pyarrow.compute as pc
+
+    known = _known(texts)
+    if kind == pa.string():
+        return known
+    if kind == pa.null():
+        trimmed = _known(pc.utf8_trim_whitespace(known))
+        return pa.nulls(len(texts)) if trimmed.null_count == len(texts) else None
+    if kind in ladders()[0]:
+        known = with_point(known, decimal)
+        if not codes_count and pc.any(pc.match_substring_regex(known, _CODE)).as_py():
+            return None
+    if kind == pa.bool_() and pc.any(pc.is_in(known, pa.array(["0", "1"]))).as_py():
+        return None  # which are numbers, and none of them is `true`
+    try:
+        return known.cast(kind)
+    except pa.ArrowInvalid:
+        known = _known(pc.utf8_trim_whitespace(known))
+    if pa.types.is_timestamp(kind):
+        known = pc.replace_substring_regex(known, _FRACTIONS_BEYOND_NANOSECONDS, r"\1")
+    try:
+        return known.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _known(texts: Any) -> Any:
+    """The texts, null where they stand for a missing value."""
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_in(texts, arrow().array(MISSING)), None, texts)
+
+
+def _plain(array: Any) -> np.ndarray:
+    return np.asarray(array.to_numpy(zero_copy_only=False))

@@ -1,0 +1,112 @@
+"""Whole rows of CSV texts, some megabytes at a time, whose quoted values may hold newlines."""
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from craftmaps.loops.csv import find_rows
+from craftmaps.scale.files.errors import BadRowError, FileError
+from craftmaps.scale.files.text import lines_of
+
+MAX_QUOTED_BYTES = 1 << 24  # of a row whose quoted value has not ended; a longer one is a mistake
+DELIMITERS = (",", "\t", ";", "|")  # the first of them in a header is taken, unless one is given
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # some programs begin a UTF-8 text with it
+
+
+@dataclass
+class RowText:
+    """A text of whole rows.
+
+    Attributes
+    ----------
+    path : str
+    first : int
+        The number of its first line, counted from 0.
+    text : bytes
+    delimiter : str
+    """
+
+    path: str
+    first: int
+    text: bytes
+    delimiter: str
+    quoted: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.quoted = b'"' in self.text
+
+    def lines(self, n_rows: int) -> np.ndarray:
+        """The line in which each row ends, if a parser has found `n_rows` rows in the text."""
+        n_lines = self.text.count(b"\n") + (not self.text.endswith(b"\n"))
+        if n_lines == n_rows and not self.quoted:
+            return np.arange(self.first, self.first + n_rows)
+        return self._rows[2] + self.first
+
+    def fields(self) -> Iterator[tuple[int, list[str] | BadRowError]]:
+        """The values of each row, or what is wrong with it, and the line in which it ends."""
+        starts, stops, lines = self._rows
+        for start, stop, line in zip(starts, stops, lines + self.first, strict=True):
+            try:
+                yield int(line), parsed_row(self.text[start:stop], self.delimiter)
+            except (UnicodeDecodeError, csv.Error) as error:
+                yield int(line), BadRowError(self.path, f"the line cannot be read ({error})")
+
+    @cached_property
+    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        starts, stops, lines, _ = _found(self.text, self.delimiter)
+        return starts, stops, lines
+
+
+def row_texts(path: str, first: int, delimiter: str) -> Iterator[RowText]:
+    """Texts of whole rows of a file, from a line on in which a row begins."""
+    held, held_first = b"", first
+    for number, text in lines_of(path, first):
+        if held:
+            number, text = held_first, held + text
+        held = b""
+        if b'"' in text:
+            end = _found(text, delimiter)[3]
+            held, text = text[end:], text[:end]
+            held_first = number + text.count(b"\n")
+        if len(held) > MAX_QUOTED_BYTES:
+            break
+        if text:
+            yield RowText(path, number, text, delimiter)
+    if held:  # its row would take all others, so it is not left out as a bad row
+        reason = "the row has a quote that opens a value and no quote that closes it"
+        raise FileError(path, reason, None, f"line {held_first + 1}")
+
+
+def first_row(path: str, delimiter: str | None) -> tuple[bytes, str]:
+    """The text of the first row of a file, and the delimiter: the one that is given, or a guess.
+
+    A byte order mark and the newline at the end are left out.
+    """
+    _, text = next(lines_of(path), (0, b""))
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    if delimiter is None:
+        unquoted = re.sub(rb'"[^"]*("|$)', b"", text.split(b"\n", 1)[0]).decode(errors="replace")
+        delimiter = next((one for one in DELIMITERS if one in unquoted), ",")
+    starts, stops, _, end = _found(text, delimiter)
+    if not len(starts):
+        return text[end:], delimiter
+    return text[: stops[0]] if starts[0] == 0 else b"", delimiter
+
+
+def parsed_row(row: bytes, delimiter: str) -> list[str]:
+    """The values of one row."""
+    return next(csv.reader([row.decode()], delimiter=delimiter), [])
+
+
+def _found(text: bytes, delimiter: str) -> tuple[Any, ...]:
+    """Starts, stops and last lines of the rows of a text, and where its whole rows end."""
+    n_lines = text.count(b"\n") + 1
+    starts, stops, lines = (np.empty(n_lines, np.int64) for _ in range(3))
+    code = np.uint8(ord(delimiter))
+    n_rows, end = find_rows(np.frombuffer(text, np.uint8), code, starts, stops, lines)
+    return starts[:n_rows], stops[:n_rows], lines[:n_rows], end
