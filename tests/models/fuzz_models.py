@@ -34,6 +34,7 @@ from sklearn.frozen import FrozenEstimator
 
 import craftmaps
 from craftmaps import (
+    AutoMap,
     Composed,
     CompositionalMap,
     CraftMap,
@@ -134,6 +135,7 @@ def models():
         "scaled": ScaledMap(CraftMap(poly, 12, random_state=0), columns="standard"),
         "metric": MetricMap(TensorSketch(poly, 8, random_state=0), power=0.25),
         "image": ImageMap(TensorSketch(poly, 8, random_state=0), cells=2, shape=(2, 3)),
+        "auto": AutoMap(task="classification", budget=8, random_state=0),
     }
     maps |= {f"case-{case.name}": case.estimator for case in cases.CASES}
     maps |= {f"kernel-{kernel!r}": Nystroem(kernel, 8, random_state=0) for kernel in cases.KERNELS}

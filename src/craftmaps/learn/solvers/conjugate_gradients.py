@@ -12,8 +12,8 @@ import numpy as np
 from scipy.linalg import eigh, pinvh, qr, svd
 
 from craftmaps.learn.normal_equations import check_finite
-from craftmaps.learn.solvers.path import EQUAL_SCORES
 from craftmaps.learn.solvers.precision import FLOOR
+from craftmaps.learn.solvers.search import EQUAL_SCORES
 from craftmaps.learn.solvers.solution import Solution, check_weight
 
 _ROWS = 4096  # whose products are taken in their own precision before they are summed in float64
