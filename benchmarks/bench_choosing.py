@@ -73,7 +73,7 @@ def line(name: str) -> list[Any]:
         make_pipeline(StandardScaler(), learner(FourierFeatures(**size))),
     ]
     errors = [test_error(name, model, X, y, X_test, y_test) for model in models]
-    chosen, best = advice.best, min(points, key=lambda point: point.error)
+    best = min(points, key=lambda point: point.error)
     whole = sum(point.seconds for point in points)
     print(f"{name}: {errors}, {best}, {seconds:.1f} of {whole:.0f} s\n{advice}", flush=True)
     return [
@@ -86,7 +86,7 @@ def line(name: str) -> list[Any]:
         f"{100 * seconds / whole:.0f} %",
         f"{errors[1]:.4f}",
         f"{errors[2]:.4f}",
-        f"{chosen.preparation}; {type(chosen.feature_map).__name__} of {chosen.kernel!r}",
+        f"{advice.report.kernel} on {advice.report.preparation}",
     ]
 
 

@@ -36,9 +36,9 @@ def measure(run: Run) -> dict[str, float]:
 
     The papers' methods learn codes of 200 random bits, as published, and ours one-vs-rest. The
     learner chooses alpha; a model of more than 8,000 unknowns takes the alpha that the learner
-    chooses for 4,096 features of the same map. "Recommended" is the advice for 1,024 components on
-    the rows as they are, at the size of the run. Where all rows of a large set are landmarks, the
-    system of their kernel matrix is solved instead.
+    chooses for 4,096 features of the same map. "Recommended" is the map that is advised for 1,024
+    components on the rows as they are, at the size of the run. Where all rows of a large set are
+    landmarks, the system of their kernel matrix is solved instead.
     """
     data, X, y = _rows(run)
     model = _model(run, data, run["size"])
@@ -83,8 +83,8 @@ def _model(run: Run, data: Dataset, size: int) -> Pipeline:
 def _advice(name: str, seed: int, train_rows: int | None) -> Pipeline:
     data = raw_rows(name, seed)
     X, y = data.X_train[:train_rows], data.y_train[:train_rows]
-    learner = recommend(X, y, _ADVISED_COMPONENTS, random_state=seed).learner
-    return make_pipeline("passthrough", learner)
+    chosen = recommend(X, y, _ADVISED_COMPONENTS, random_state=seed).feature_map
+    return make_pipeline("passthrough", OnePassClassifier(chosen, random_state=seed))
 
 
 @functools.cache

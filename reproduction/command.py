@@ -11,8 +11,8 @@ import click
 from sklearn.exceptions import ConvergenceWarning
 
 from craftmaps.cli import options
-from craftmaps.diagnose.plots import new_figure
 from craftmaps.learn.progress import Line, clock
+from craftmaps.plots import new_figure
 from reproduction import spec
 from reproduction.headlines import headlines
 from reproduction.report import summary, write_report

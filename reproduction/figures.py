@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.diagnose.plots import new_figure
+from craftmaps.plots import new_figure
 from reproduction.judge import Cell, cells, columns, curves
 from reproduction.numerals import labels
 from reproduction.spec import Panel

@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import craftmaps
 from craftmaps import AutoMap, KernelClassifier, KernelRegressor
 from craftmaps.search import rounds
+from craftmaps.search.candidates import Candidate
+from craftmaps.search.preparation import Gradients, Scaling, preparations
 
 rng = np.random.default_rng(0)
 
@@ -127,6 +131,60 @@ def test_one_target_value_and_few_rows_fall_back_to_a_plain_map():
     assert found.report_ is None
     assert found.transform(X).shape == (50, 50)
     assert AutoMap(random_state=0).fit(X[:4], [0, 1, 0, 1]).transform(X).shape == (50, 4)
+
+
+def test_rows_that_are_all_the_same_fall_back_too():
+    y = np.arange(30) % 2
+    for X in (np.ones((30, 3)), sparse.csr_array(np.ones((30, 3)))):
+        assert AutoMap(random_state=0).fit(X, y).report_ is None
+
+
+def test_a_learner_draws_its_search_and_says_if_there_was_none(wine, classifier, tmp_path):
+    figure = classifier.plot(tmp_path / "search.png")
+    assert (tmp_path / "search.png").stat().st_size > 10_000
+    report = classifier.feature_map_.report_
+    dots, bars = figure.axes
+    assert len(dots.get_yticklabels()) == len(report.rounds)
+    assert bars.patches[0].get_width() == pytest.approx(100 * report.error)
+    given = KernelClassifier(craftmaps.Nystroem(n_components=8)).fit(*wine)
+    with pytest.raises(ValueError, match="there is no search to plot"):
+        given.plot()
+    with pytest.raises(NotFittedError):
+        KernelClassifier().plot()
+
+
+@pytest.mark.parametrize("seen_through_weights", [False, True])
+def test_gradients_are_prepared_as_the_map_prepares_them(seen_through_weights):
+    X = np.random.default_rng(0).random((20, 48))
+    gradients = Gradients((6, 8))
+    if seen_through_weights:
+        gradients = gradients.weighted(np.linspace(0, 2, 200))
+    wrapped = gradients.around(craftmaps.TensorSketch(n_components=16, random_state=0))
+    inner = craftmaps.TensorSketch(n_components=16, random_state=0)
+    expected = wrapped.fit(X).transform(X)
+    prepared = gradients.applied(X)
+    np.testing.assert_allclose(inner.fit(prepared).transform(prepared), expected, rtol=1e-5)
+    assert str(gradients).endswith("weights") == seen_through_weights
+
+
+def test_preparations_suit_the_rows():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    mixed, flags = X * [1, 1, 1, 1000], (X > 1).astype(float)
+    texts = [[str(one) for one in preparations(rows)] for rows in (X, mixed, flags)]
+    raw, quantiles = "columns as they are, rows of unit norm", "columns mapped by quantiles"
+    assert [raw in text for text in texts] == [True, False, True]
+    assert [quantiles in text for text in texts] == [True, True, False]
+    assert all(one.applied(sparse.csr_array(X)).nnz for one in preparations(sparse.csr_array(X)))
+
+
+def test_sums_and_learned_weights_are_named_on_one_line():
+    kernel = craftmaps.Sum([craftmaps.Gaussian(gamma=0.5), craftmaps.Laplacian(gamma=2.0)])
+    candidate = Candidate(Scaling("standard", weights=(1.0, 0.5)), kernel)
+    named = "Gaussian(gamma=0.5) + Laplacian(gamma=2.0) on standardized columns"
+    assert str(candidate) == named
+    learned = Candidate(candidate.preparation.weighted(np.array([2.0, 2.0])), kernel)
+    assert str(learned) == f"{named}, learned weights of columns"
+    assert learned.preparation.weights == (2.0, 1.0)
 
 
 def test_errors_name_what_was_wrong():

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from craftmaps import Gaussian, Laplacian, Matern, Polynomial
 from craftmaps.search.candidates import Candidate
-from craftmaps.search.metric import has_gradients, squared_derivatives
-from craftmaps.search.preparation import Preparation
+from craftmaps.search.metric import has_gradients, relevance, squared_derivatives
+from craftmaps.search.preparation import Scaling
+from craftmaps.search.targets import Targets
 
 KERNELS = [
     Gaussian(gamma=0.4),
@@ -34,6 +36,18 @@ def test_derivatives_agree_with_differences(kernel):
     np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), rtol=1e-4)
 
 
-def test_polynomials_have_no_weights():
-    assert not has_gradients(Candidate(Preparation(), Polynomial(3)))
-    assert has_gradients(Candidate(Preparation(), Gaussian(gamma=1.0)))
+def test_polynomials_and_very_many_columns_have_no_weights():
+    assert not has_gradients(Candidate(Scaling(), Polynomial(3)), 10)
+    assert has_gradients(Candidate(Scaling(), Gaussian(gamma=1.0)), 10)
+    assert not has_gradients(Candidate(Scaling(), Gaussian(gamma=1.0)), 10**5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_sparse_rows_have_the_relevance_of_dense_ones(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5)) * (rng.random((40, 5)) < 0.5)
+    targets = Targets.of(np.sin(3 * X[:, 2]), classification=False)
+    candidate = Candidate(Scaling("maxabs"), kernel)
+    dense = relevance(candidate, X, targets, 1e-3)
+    np.testing.assert_allclose(relevance(candidate, sparse.csr_array(X), targets, 1e-3), dense)
+    assert dense.argmax() == 2

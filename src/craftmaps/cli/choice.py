@@ -7,13 +7,12 @@ import click
 from craftmaps import ImageMap, MetricMap, Nystroem, ScaledMap, feature_map
 from craftmaps.cli import names
 from craftmaps.cli.rows import Survey
-from craftmaps.diagnose.recommend.advice import Advice
-from craftmaps.diagnose.recommend.budget import Budget
-from craftmaps.diagnose.recommend.preparation import image_cells
-from craftmaps.diagnose.recommend.recommend import recommend
+from craftmaps.diagnose import Advice, recommend
 from craftmaps.kernels import DotProductKernel
 from craftmaps.maps.parts.images import image_shape
 from craftmaps.maps.scaled import scaled_rows
+from craftmaps.search.budget import Budget
+from craftmaps.search.preparation import image_cells
 
 
 def kernel_of(name: str | None, **options: Any) -> Any:
@@ -69,15 +68,14 @@ def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:
 def searched(
     seen: Survey, budget: str | int, seed: int = 0, *, images: bool = False
 ) -> tuple[ScaledMap | ImageMap, Any, Advice]:
-    """Map and alpha that a search on the sample finds, and the advice itself."""
+    """Map that a search on the sample finds, alpha for it, and the advice itself."""
     limit = Budget.parse(budget)
     share = len(seen.y) / seen.n_rows
     if limit.kind == "training" and share < 1:
         budget = f"{limit.amount * share:.6f}s"  # that the sample may take
     task = "regression" if seen.classes is None else "classification"
     advice = recommend(seen.X, seen.y, budget, task=task, images=images, random_state=seed)
-    alpha = advice.learner.alpha if share == 1 else "auto"
-    return advice.feature_map, alpha, advice
+    return advice.feature_map, "auto", advice
 
 
 def _number_or_name(text: str) -> Any:

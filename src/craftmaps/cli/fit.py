@@ -149,7 +149,7 @@ def _chosen(seen: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
         "task": "regression" if seen.classes is None else "classification",
         "classes": None if seen.classes is None else len(seen.classes),
         "map": " ".join(repr(feature_map).split()),
-        "expected_error": None if advice is None else advice.best.error,
+        "expected_error": None if advice is None else advice.error,
     }
     return feature_map, alpha if given["alpha"] is None else given["alpha"], facts
 

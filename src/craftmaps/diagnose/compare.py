@@ -15,9 +15,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
 from craftmaps.diagnose.errors import gram_error
-from craftmaps.diagnose.plots import finish, new_figure
-from craftmaps.diagnose.prediction_error import error_axis, error_text, prediction_error
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.plots import finish, new_figure
+from craftmaps.search.prediction_error import error_axis, error_text, prediction_error
 from craftmaps.validation import check_choice, is_continuous
 
 _KERNEL_ERROR_ROWS = 500

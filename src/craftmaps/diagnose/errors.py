@@ -10,8 +10,8 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from craftmaps.diagnose.plots import finish, new_figure
 from craftmaps.maps.wrapped import WrappedMap
+from craftmaps.plots import finish, new_figure
 from craftmaps.validation import check_choice, generator
 
 METRICS = ("nrmse", "nrmse-range", "frobenius", "max", "spectral", "relative")

@@ -9,7 +9,7 @@ from scipy.linalg import eigvalsh
 from sklearn.utils import check_array
 
 from craftmaps.diagnose.errors import dense, exact_gram, fitted_maps, sample_rows
-from craftmaps.diagnose.plots import finish, new_figure
+from craftmaps.plots import finish, new_figure
 
 _ROUNDING_FLOOR = 1e-12  # relative to the largest eigenvalue; smaller ones are rounding errors
 

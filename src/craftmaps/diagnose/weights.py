@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.diagnose.plots import finish, new_figure
+from craftmaps.plots import finish, new_figure
 
 _IDLE_BELOW = 0.1  # of the root mean square weight
 

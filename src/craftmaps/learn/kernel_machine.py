@@ -72,6 +72,17 @@ class KernelMachine(TableLearner, OnePass):
         """What was learned, and how it was found, as a text of a few lines."""
         return summary_of(self)
 
+    def plot(self, path: Any = None) -> Any:
+        """Plot the errors of the candidates that feature_map="auto" tried, see `Report.plot`."""
+        self._begun()
+        report = getattr(self.feature_map_, "report_", None)
+        if report is None:
+            raise ValueError(
+                "there is no search to plot: the feature map was given, or there were too few rows "
+                "to search with; fit with feature_map='auto'."
+            )
+        return report.plot(path)
+
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Compute what predictions need beside the solution, while the rows are there."""
 

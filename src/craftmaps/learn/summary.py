@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from craftmaps.search import AutoMap
+
 
 def summary_of(model: Any) -> str:
     """What a learner is, which features it uses, and how these were found."""
@@ -16,16 +18,13 @@ def summary_of(model: Any) -> str:
     ]
     if getattr(model, "encoder_", None) is not None:
         lines += ["columns:", *(f"  {line}" for line in model.encoder_.summary().splitlines())]
-    report = getattr(feature_map, "report_", None)
-    inner = getattr(feature_map, "feature_map_", None)
-    if inner is not None and hasattr(feature_map, "report_"):  # an AutoMap
-        kernel = " ".join(repr(feature_map.kernel_).split())
-        lines.append(
-            f"features: {feature_map._n_features_out} Nyström features of {kernel}; columns: "
-            f"{inner.columns}{', rows of unit norm' * inner.unit_norm}"
-        )
-        if report is not None:
-            lines += report.lines()
+    if isinstance(feature_map, AutoMap):
+        report = feature_map.report_
+        kernel = repr(feature_map.kernel_) if report is None else report.kernel
+        prepared = "too little to search with" if report is None else report.preparation
+        size = feature_map._n_features_out
+        lines.append(f"features: {size} Nyström features of {kernel}; {prepared}")
+        lines += [] if report is None else report.lines()
     else:
         lines.append(f"features: {' '.join(repr(feature_map).split())}")
     return "\n".join(lines)

@@ -8,17 +8,19 @@ from scipy import sparse
 from craftmaps.kernels import Matern
 from craftmaps.maps.base import FeatureMap, onnx_features
 from craftmaps.maps.parts.base import check_facts
+from craftmaps.maps.parts.images import image_shape
+from craftmaps.maps.wrapped import WrappedMap
 from craftmaps.search.budget import Budget
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.clock import Clock
-from craftmaps.search.preparation import Preparation
+from craftmaps.search.preparation import Scaling
 from craftmaps.search.report import Report
 from craftmaps.search.rounds import Rows, Trial, halving
 from craftmaps.search.sized import feature_map, sized_round
+from craftmaps.search.targets import is_classification
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_choice, is_continuous
 
-_MIN_ROWS = 10  # fewer rows cannot tell kernels apart
+MIN_ROWS = 10  # fewer rows cannot tell kernels apart
 _SHARE_OF_SEARCH = 0.5  # of a training time
 
 
@@ -30,7 +32,8 @@ class AutoMap(FeatureMap):
     norm), kernels (Gaussian, Matérn, Laplacian, polynomial) of many widths, sums of the best ones
     and learned weights of the columns. Candidates are compared by exact leave-one-out predictions
     of kernel ridge regression, on few rows at first, and the best ones on more rows. The result is
-    a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if the budget allows it.
+    a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if the budget allows it. Fewer
+    than 10 rows, equal rows and equal targets are not searched: a Matérn kernel is taken for them.
 
     Parameters
     ----------
@@ -43,15 +46,18 @@ class AutoMap(FeatureMap):
         for 2,048 components.
     n_rows : int or None, default=None
         How many rows a learner will be given in all, if `fit` gets only a sample of them.
+    images : bool or (height, width), default=False
+        Whether rows are gray images, square ones or of that shape. If so, their oriented gradients
+        are tried too, and the result may be an `ImageMap`.
     random_state : int, RandomState instance, Generator or None, default=None
         Draws the samples and the landmarks.
 
     Attributes
     ----------
-    feature_map_ : ScaledMap
+    feature_map_ : ScaledMap or ImageMap
         The chosen map, fitted.
-    report_ : Report
-        What was tried, and the expected error.
+    report_ : Report or None
+        What was tried, and the expected error; None if there was no search.
 
     See Also
     --------
@@ -76,11 +82,13 @@ class AutoMap(FeatureMap):
         task: str = "auto",
         budget: Any = None,
         n_rows: int | None = None,
+        images: bool | tuple[int, int] = False,
         random_state: Any = None,
     ) -> None:
         self.task = task
         self.budget = budget
         self.n_rows = n_rows
+        self.images = images
         self.random_state = random_state
 
     @property
@@ -92,10 +100,12 @@ class AutoMap(FeatureMap):
     @property
     def kernel_(self) -> Any:
         """The chosen kernel."""
-        return self.feature_map_.feature_map_.kernel_
+        inner = self.feature_map_
+        while isinstance(inner, WrappedMap):
+            inner = inner.feature_map_
+        return inner.kernel_
 
     def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
-        check_choice("task", self.task, ("auto", "classification", "regression"))
         if y is None:
             raise ValueError(
                 "AutoMap requires y to be passed, but the target y is None: call fit(X, y)."
@@ -103,10 +113,7 @@ class AutoMap(FeatureMap):
         y = np.asarray(y)
         if len(y) != X.shape[0]:
             raise ValueError(f"y has {len(y)} targets for the {X.shape[0]} rows of X.")
-        classification = self.task == "classification"
-        if self.task == "auto":
-            classification = y.ndim == 1 and not is_continuous(y)
-        chosen, report = self._searched(X, y, classification, rng)
+        chosen, report = self._searched(X, y, is_classification(self.task, y), rng)
         fitted = chosen.fit(X, y)
         return {
             "feature_map_": fitted,
@@ -118,16 +125,17 @@ class AutoMap(FeatureMap):
         self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
     ) -> tuple[FeatureMap, Report | None]:
         """The map to fit, and how it was found."""
+        shape = self._shape_of_images(X)
         budget, seed = Budget.parse(self.budget), int(rng.integers(2**31))
         total = max(X.shape[0], self.n_rows or 0)
         limit = None if budget.seconds is None else _SHARE_OF_SEARCH * budget.seconds
         clock = Clock(limit)
-        if X.shape[0] < _MIN_ROWS or _is_constant(y):
+        if X.shape[0] < MIN_ROWS or is_constant(X) or is_constant(y):
             columns = "none" if sparse.issparse(X) else "standard"
-            plain = Candidate(Preparation(columns), Matern(gamma="median"))
+            plain = Candidate(Scaling(columns), Matern(gamma="median"))
             return feature_map(plain, self.n_components, X.shape[0], seed), None
         rows = Rows(X, y, classification, rng)
-        rounds = halving(rows, clock)
+        rounds = halving(rows, clock, shape)
         left = (budget.seconds or np.inf) - clock.elapsed
         size = budget.components(total, X.shape[1], left)
         if size < len(rows):
@@ -135,6 +143,11 @@ class AutoMap(FeatureMap):
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed)
         return feature_map(best.candidate, size, X.shape[0], seed), report
+
+    def _shape_of_images(self, X: Any) -> tuple[int, int] | None:
+        if self.images is False:
+            return None
+        return image_shape(X, None if self.images is True else self.images)
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
         self.feature_map_._fill(X, out)
@@ -158,5 +171,8 @@ class AutoMap(FeatureMap):
         return tags
 
 
-def _is_constant(y: np.ndarray) -> bool:
-    return bool((y == y[:1]).all())
+def is_constant(rows: Any) -> bool:
+    """Whether all rows, or all targets, are the same."""
+    if sparse.issparse(rows):
+        return bool((rows.max(axis=0) != rows.min(axis=0)).nnz == 0)
+    return bool((rows == rows[:1]).all())

@@ -43,8 +43,14 @@ class Candidate:
         """The kernel matrix of prepared rows, in float64."""
         return np.asarray(self.kernel(prepared))
 
+    @property
+    def kernel_text(self) -> str:
+        """The kernel on one line, a sum with plus signs between its terms."""
+        terms = self.kernel.kernels if isinstance(self.kernel, Sum) else [self.kernel]
+        return " + ".join(map(repr, terms))
+
     def __str__(self) -> str:
-        return f"{self.kernel!r} on {self.preparation}"
+        return f"{self.kernel_text} on {self.preparation}"
 
 
 def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:

@@ -5,26 +5,30 @@ squared derivative of f by each column, and are learned several times, each time
 seen through the weights before (Radhakrishnan et al., Science 383, 2024).
 """
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from craftmaps.kernels import Gaussian, Laplacian, Matern
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.targets import Targets
 
+_MAX_WEIGHTED_COLUMNS = 5000  # more of them would take minutes
 _MAX_COLUMNS_OF_TARGETS = 16  # whose gradients are computed
 _LARGEST_ALPHA = 0.01  # a larger penalty would flatten the gradients
 
 
-def has_gradients(candidate: Candidate) -> bool:
-    """Whether weights can be learned with this kernel."""
-    return isinstance(candidate.kernel, Gaussian | Laplacian | Matern)
+def has_gradients(candidate: Candidate, n_columns: int) -> bool:
+    """Whether weights of so many columns can be learned with this kernel."""
+    smooth = isinstance(candidate.kernel, Gaussian | Laplacian | Matern)
+    return smooth and n_columns <= _MAX_WEIGHTED_COLUMNS
 
 
-def relevance(
-    candidate: Candidate, prepared: np.ndarray, targets: Targets, alpha: float
-) -> np.ndarray:
+def relevance(candidate: Candidate, prepared: Any, targets: Targets, alpha: float) -> np.ndarray:
     """Mean squared derivatives by the columns of prepared rows, the largest one 1 (or all 0)."""
+    prepared = prepared.toarray() if sparse.issparse(prepared) else prepared
     K = candidate.gram(prepared)
     K[np.diag_indices_from(K)] += min(alpha, _LARGEST_ALPHA)
     Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]

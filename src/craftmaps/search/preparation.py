@@ -1,4 +1,4 @@
-"""How rows are prepared before a kernel sees them: the parameters of `ScaledMap`."""
+"""How rows are prepared before a kernel sees them: by a `ScaledMap`, or by an `ImageMap`."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,27 +6,39 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from craftmaps.maps import ScaledMap
+from craftmaps.maps import ImageMap, ScaledMap
+from craftmaps.maps.parts.images import gradients
 from craftmaps.maps.scaled import applied_scaling, fitted_scaling
 
 _MANY_COLUMNS = 100  # from which rows may be images or texts, whose columns have equal units
+_EQUAL_RANGES = 0.5  # share of the largest range that half of the columns reach if units are equal
+_COLUMNS_IN_WORDS = {
+    "none": "columns as they are",
+    "standard": "standardized columns",
+    "quantile": "columns mapped by quantiles",
+    "maxabs": "columns divided by their largest absolute values",
+    "std": "columns divided by their standard deviations",
+}
+_MOST_CELLS = 5  # per side of the grid of gradients, the default of ImageMap
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """Scaling of columns, of rows, and weights of columns, by the parameters of `ScaledMap`."""
+class Scaling:
+    """Rows scaled by the parameters of `ScaledMap`.
+
+    `has_learned_weights` tells weights that a search learned from those of two-valued columns.
+    """
 
     columns: str = "standard"
     unit_norm: bool = False
     weights: tuple[float, ...] | None = None
+    has_learned_weights: bool = False
 
     def around(self, feature_map: Any) -> ScaledMap:
         """The map of rows that are prepared in this way."""
+        weights = None if self.weights is None else np.array(self.weights)
         return ScaledMap(
-            feature_map,
-            columns=self.columns,
-            unit_norm=self.unit_norm,
-            weights=None if self.weights is None else np.array(self.weights),
+            feature_map, columns=self.columns, unit_norm=self.unit_norm, weights=weights
         )
 
     def applied(self, X: Any) -> Any:
@@ -35,31 +47,74 @@ class Preparation:
         prepared = applied_scaling(X, *fitted, self.unit_norm)
         return prepared.astype(np.float64, copy=False)
 
-    def weighted(self, weights: np.ndarray) -> "Preparation":
-        """The same preparation, with these weights of columns besides."""
+    def weighted(self, weights: np.ndarray) -> "Scaling":
+        """The same preparation with learned weights of columns, times those it has already."""
         before = 1.0 if self.weights is None else np.array(self.weights)
-        return replace(self, weights=tuple((weights * before).tolist()))
+        return replace(self, weights=tuple((weights * before).tolist()), has_learned_weights=True)
 
     def __str__(self) -> str:
-        words = [self.columns] + ["unit norm"] * self.unit_norm
-        return ", ".join(words + ["weighted columns"] * (self.weights is not None))
+        words = [_COLUMNS_IN_WORDS[self.columns]] + ["rows of unit norm"] * self.unit_norm
+        return ", ".join(words + ["learned weights of columns"] * self.has_learned_weights)
 
 
-def preparations(X: Any) -> list[Preparation]:
-    """The preparations to try for rows like X; sparse rows stay sparse when they are scaled."""
+@dataclass(frozen=True)
+class Gradients:
+    """Gray images of a shape (height, width), seen as oriented gradients by `ImageMap`."""
+
+    shape: tuple[int, int]
+    weights: tuple[float, ...] | None = None
+    unit_norm = True  # the lengths of all rows of gradients
+
+    def around(self, feature_map: Any) -> ImageMap:
+        """The map of the gradients of images."""
+        if self.weights is not None:
+            weights = np.array(self.weights)
+            feature_map = ScaledMap(feature_map, unit_norm=False, weights=weights)
+        return ImageMap(feature_map, cells=image_cells(self.shape), shape=self.shape)
+
+    def applied(self, X: Any) -> np.ndarray:
+        """The gradients of images, in float64."""
+        prepared = gradients(X, cells=image_cells(self.shape), shape=self.shape)
+        weights = 1.0 if self.weights is None else np.array(self.weights)
+        return np.asarray(prepared * weights, dtype=np.float64)
+
+    def weighted(self, weights: np.ndarray) -> "Gradients":
+        """The same gradients with learned weights."""
+        return replace(self, weights=tuple(weights.tolist()))
+
+    def __str__(self) -> str:
+        return "oriented gradients" + ", learned weights" * (self.weights is not None)
+
+
+Preparation = Scaling | Gradients
+
+
+def preparations(X: Any, shape: tuple[int, int] | None = None) -> list[Preparation]:
+    """The preparations to try for rows like X, which may be images of a shape (height, width)."""
+    scalings = _scalings(X)
+    return scalings if shape is None else [*scalings, Gradients(shape)]
+
+
+def image_cells(shape: tuple[int, int]) -> int:
+    """Cells per side for `ImageMap`: its default, unless images have fewer pixels per side."""
+    return min(_MOST_CELLS, *shape)
+
+
+def _scalings(X: Any) -> list[Preparation]:
+    """The scalings to try for rows like X; sparse rows stay sparse."""
     if sparse.issparse(X):
         return [
-            Preparation("none", unit_norm=True),
-            Preparation("maxabs"),
-            Preparation("std", unit_norm=True),
+            Scaling("none", unit_norm=True),
+            Scaling("maxabs"),
+            Scaling("std", unit_norm=True),
         ]
     weights = _binary_weights(X)
-    tried = [Preparation("standard", weights=weights)]
-    if weights is None or min(weights) == 1 or _has_numbers(X):
-        tried.append(Preparation("quantile", weights=weights))
-    tried.append(Preparation("standard", unit_norm=True, weights=weights))
-    if X.shape[1] > _MANY_COLUMNS:
-        tried.append(Preparation("none", unit_norm=True))
+    tried: list[Preparation] = [Scaling("standard", weights=weights)]
+    if _has_numbers(X):
+        tried.append(Scaling("quantile", weights=weights))
+    tried.append(Scaling("standard", unit_norm=True, weights=weights))
+    if X.shape[1] > _MANY_COLUMNS or _has_equal_units(X):
+        tried.append(Scaling("none", unit_norm=True))
     return tried
 
 
@@ -79,4 +134,11 @@ def _binary_weights(X: np.ndarray) -> tuple[float, ...] | None:
 
 
 def _has_numbers(X: np.ndarray) -> bool:
+    """Whether a column has more than two values; quantiles make no difference to the others."""
     return bool(((X.min(axis=0) < X) & (X.max(axis=0) > X)).any())
+
+
+def _has_equal_units(X: np.ndarray) -> bool:
+    """Whether columns seem to be of one unit, such as pixels, by their ranges."""
+    ranges = np.ptp(X, axis=0)
+    return bool(np.median(ranges) >= _EQUAL_RANGES * ranges.max())

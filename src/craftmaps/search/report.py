@@ -1,18 +1,24 @@
 """What a search tried, what it chose, and what error to expect."""
 
+import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from craftmaps.plots import finish, new_figure
+from craftmaps.search.prediction_error import error_axis, error_text
 from craftmaps.search.rounds import Trial
 from craftmaps.storage.packing import storable
 
 _N_SHOWN = 5  # candidates of the last round that a text shows
+_N_DRAWN = 10  # and a picture
+_WIDTH_OF_NAMES = 48  # letters per line, beside a picture
 
 
 @storable
 @dataclass(frozen=True)
 class Report:
-    """The trials of a search.
+    """The trials of a search, in words.
 
     Attributes
     ----------
@@ -20,6 +26,11 @@ class Report:
         Descriptions of all candidates, with the error of left-out rows, the best one first.
     round_rows : list of int
         Rows that each round learned from.
+    preparations : list of (preparation, error)
+        The error of the best candidate with each preparation in the first round, the best one
+        first.
+    kernel, preparation : str
+        What was chosen.
     error : float
         The share of wrong classes that is to be expected, or RMSE per standard deviation.
     interval : tuple of two floats
@@ -32,6 +43,9 @@ class Report:
 
     rounds: list[list[Any]]
     round_rows: list[int]
+    preparations: list[Any]
+    kernel: str
+    preparation: str
     error: float
     interval: tuple[float, float]
     classification: bool
@@ -44,9 +58,15 @@ class Report:
     ) -> "Report":
         """The report of rounds, the last of which has the chosen trial first."""
         best = rounds[-1][0]
+        by_preparation: dict[str, float] = {}
+        for trial in rounds[0]:
+            by_preparation.setdefault(str(trial.candidate.preparation), trial.error)
         return cls(
             [[(str(t.candidate), t.error) for t in trials] for trials in rounds],
             [trials[0].n_rows for trials in rounds],
+            list(by_preparation.items()),
+            best.candidate.kernel_text,
+            str(best.candidate.preparation),
             best.error,
             (best.interval[0], best.interval[1]),
             classification,
@@ -61,15 +81,56 @@ class Report:
 
     def lines(self) -> list[str]:
         """The report as lines of text."""
-        kind = "wrong" if self.classification else "RMSE / standard deviation of the target"
-        low, high = (self._text(error) for error in self.interval)
         head = [
-            f"expected error: {self._text(self.error)} {kind} (90 % interval {low} to {high})",
+            f"expected error: {self.expectation()}",
             f"search: {self.n_trials} trials in {self.seconds:.1f} s, on up to "
             f"{max(self.round_rows):,} rows; the last round:",
         ]
         shown = self.rounds[-1][:_N_SHOWN]
-        return head + [f"  {self._text(error):>8}  {name}" for name, error in shown]
+        return head + [f"  {self.text_of(error):>8}  {name}" for name, error in shown]
 
-    def _text(self, error: float) -> str:
-        return f"{error:.2%}" if self.classification else f"{error:.4f}"
+    def expectation(self) -> str:
+        """The expected error and its interval in words."""
+        kind = "wrong" if self.classification else "RMSE / standard deviation of the target"
+        low, high = map(self.text_of, self.interval)
+        return f"{self.text_of(self.error)} {kind} (90 % interval {low} to {high})"
+
+    def text_of(self, error: float) -> str:
+        """An error in the unit of this search."""
+        return error_text(error, self.classification)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Plot the errors of all candidates by round, and the best ones of the last round by name.
+
+        Parameters
+        ----------
+        path : path of a picture, default=None
+            Where to save the figure, if it is to be saved.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        figure, (left, right) = new_figure(12, 4.8, 2)
+        label, unit = error_axis(self.classification)
+        for place, trials in enumerate(self.rounds):
+            errors = [unit * error for _, error in trials]
+            left.plot(errors, [place] * len(errors), "o", color="C0", alpha=0.4)
+            left.plot(errors[0], place, "o", color="C1")
+        rounds = [f"round {i + 1}\n{n:,} rows" for i, n in enumerate(self.round_rows)]
+        left.set_yticks(range(len(rounds)), rounds)
+        left.set_title("all candidates (best: orange)", fontsize="medium")
+        drawn = self.rounds[-1][:_N_DRAWN]
+        errors = [unit * error for _, error in drawn]
+        right.barh(range(len(drawn)), errors, color=["C1"] + ["0.7"] * (len(drawn) - 1))
+        low, high = (unit * bound for bound in self.interval)
+        right.plot([low, high], [0, 0], color="black")
+        names = ["\n".join(textwrap.wrap(name, _WIDTH_OF_NAMES)) for name, _ in drawn]
+        right.set_yticks(range(len(drawn)), names, fontsize=7)
+        title = "the last round (chosen: orange, with its 90 % interval)"
+        right.set_title(title, fontsize="medium")
+        for axes in (left, right):
+            axes.set_xlim(left=0)
+            axes.invert_yaxis()
+            axes.set_xlabel(label)
+        return finish(figure, path)

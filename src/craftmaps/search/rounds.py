@@ -98,15 +98,16 @@ class Rows:
         return sorted(on_threads(trial, tried), key=lambda trial: trial.score)
 
 
-def halving(rows: Rows, clock: Clock) -> list[list[Trial]]:
+def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> list[list[Trial]]:
     """Rounds of trials, each on more rows than the one before, with the best trial first.
 
-    The last round also has sums of the best kernels and learned weights of columns.
+    The last round also has sums of the best kernels and learned weights of columns. `shape` is the
+    height and width of rows that are images.
     """
     n = min(clock.affordable_rows(ROUND_ROWS[0], n_trials=50), len(rows))
     tried = [
         candidate
-        for preparation in preparations(rows.raw(slice(n)))
+        for preparation in preparations(rows.raw(slice(n)), shape)
         for candidate in candidates(preparation, rows.prepared(preparation, n))
     ]
     rounds = [rows.judged(tried, n)]
@@ -160,7 +161,8 @@ def with_weights(rows: Rows, best: Trial, n: int) -> Candidate | None:
     Leaving out a row that had a part in the weights would be no test of them, so that all versions,
     the one without weights included, are judged by rows that had none.
     """
-    if not has_gradients(best.candidate):
+    n_columns = rows.prepared(best.candidate.preparation, n).shape[1]
+    if not has_gradients(best.candidate, n_columns):
         return None
     unseen = np.arange(n) % _UNSEEN == 0
     targets = rows.targets(slice(n)).rows(~unseen)
@@ -180,7 +182,7 @@ def _weighted(
 ) -> list[Candidate]:
     """Versions of a candidate whose weights were learned once, twice, and so on."""
     candidate, preparation = plain.candidate, plain.candidate.preparation
-    weights, versions = np.ones(rows.raw(slice(1)).shape[1]), []
+    weights, versions = np.ones(rows.prepared(preparation, n).shape[1]), []
     for _ in range(_METRIC_STEPS):
         prepared = rows.prepared(candidate.preparation, n)[seen]
         # by the chain rule, derivatives by the columns as they were before they were weighted

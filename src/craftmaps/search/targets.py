@@ -6,8 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from craftmaps.validation import check_choice, is_continuous
+
 _QUANTILE = 1.645  # of a normal distribution: 90 % of it lie within so many deviations
 _HALF_A_ROW = 0.5  # added to a count of errors, because none among few rows is no proof
+
+
+def is_classification(task: str, y: np.ndarray) -> bool:
+    """Whether the targets y are classes, which task="auto" tells from their values."""
+    check_choice("task", task, ("auto", "classification", "regression"))
+    if task == "auto":
+        return y.ndim == 1 and not is_continuous(y)
+    return task == "classification"
 
 
 @dataclass(frozen=True)

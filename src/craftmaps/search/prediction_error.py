@@ -1,4 +1,4 @@
-"""The error of predictions, and how it is written: the same for comparisons and advice."""
+"""The error of predictions, and how it is written: the same in searches and comparisons."""
 
 import numpy as np
 

@@ -1,1 +1,0 @@
-"""The search behind `craftmaps.diagnose.recommend`."""
