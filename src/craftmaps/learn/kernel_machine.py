@@ -9,13 +9,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
+from craftmaps.learn.base import checked_weights
 from craftmaps.learn.checkpoint import unpacked
+from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import Loss
+from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.one_pass import OnePass
-from craftmaps.learn.rows_again import Batch, RowsAgain
+from craftmaps.learn.passes import FeatureBlock, Rows
+from craftmaps.learn.rows_again import Batch, RowsAgain, features_of
 from craftmaps.learn.solvers.solution import Solution
-from craftmaps.learn.stream import FeatureStream
+from craftmaps.learn.stream import Encode, FeatureStream
 from craftmaps.learn.summary import summary_of
 from craftmaps.learn.table_rows import TableLearner
 from craftmaps.search import AutoMap
@@ -31,8 +35,8 @@ class KernelMachine(TableLearner, OnePass):
     """A learner whose loss is chosen by its parameter `loss`.
 
     The squared loss is that of `OnePass`, from sums. Others are minimized in a few passes over the
-    features. A subclass says by `_new_loss` which loss is meant, by `_loss_targets` what the loss
-    takes for y, and by `_loss_weights` the weights of rows.
+    features. A subclass says by `_new_loss` which loss is meant, and by `_loss_targets` what the
+    loss takes for y.
     """
 
     loss: str
@@ -47,11 +51,15 @@ class KernelMachine(TableLearner, OnePass):
     @abstractmethod
     def _new_loss(self, fit: Fit) -> Loss: ...
 
-    def _loss_targets(self, y: np.ndarray) -> np.ndarray:
-        return y
+    @property
+    def _loss_targets(self) -> Encode:
+        """From targets as the stream keeps them to what the loss takes."""
+        return Unchanged()
 
-    def _loss_weights(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return weights
+    @property
+    def _balanced_classes(self) -> int | None:
+        """The number of classes that shall weigh the same, if that is asked for."""
+        return None
 
     @property
     @abstractmethod
@@ -71,6 +79,10 @@ class KernelMachine(TableLearner, OnePass):
     def summary(self) -> str:
         """What was learned, and how it was found, as a text of a few lines."""
         return summary_of(self)
+
+    def _usual_targets(self, fit: Fit) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Means and standard deviations of targets, if they are numbers."""
+        return None, None
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Compute what predictions need beside the solution, while the rows are there."""
@@ -152,15 +164,40 @@ class KernelMachine(TableLearner, OnePass):
     def _solve(self) -> Solution:
         if _is_squared(self):
             return super()._solve()
-        stream = self._stream
+        assert isinstance(self._stream, RowsAgain)
+        return self._minimized(self._stream)
+
+    def solve_passes(self, rows: Rows) -> Self:
+        """Learn from rows that are elsewhere, after `begin`, and that no stream was given."""
+        self._stream.n_rows = rows.n_rows
+        self._stream.solution = self._minimized(rows)
+        return self.solve()
+
+    def pass_blocks(
+        self, blocks: Iterable[Any], first_row: int, *, features: bool = True
+    ) -> Iterator[FeatureBlock]:
+        """Blocks (X, y, sample_weight) of a part of the rows, as a task of a pass takes them."""
+        stream = self._begun()
         assert isinstance(stream, RowsAgain)
-        y, weights = stream.targets_and_weights()
-        weights = self._loss_weights(y, weights)
-        if not weights.sum() > 0:
-            raise ValueError(
-                "the weights of all rows are zero; give some rows a positive sample_weight."
-            )
-        fit = Fit(stream, y, self._loss_targets(y), weights, self._n_columns, self.fit_intercept)
+        for block in blocks:
+            X, y = self._validated(*block[:2], reset=False)
+            weights = checked_weights(block[2], X)
+            self._check_targets(y)
+            targets = self._targets(y)
+            weights = self._row_weights(weights, y, targets)
+            weights = np.ones(len(y)) if weights is None else weights
+            hashes = place_priority(first_row + np.arange(len(y)))
+            first_row, start = first_row + len(y), 0
+            parts = features_of(stream, self._encoded(X)) if features else [np.empty((len(y), 0))]
+            for Z in parts:
+                rows = slice(start, start + len(Z))
+                yield FeatureBlock(Z, targets[rows], weights[rows], hashes[rows])
+                start = rows.stop
+
+    def _minimized(self, rows: Rows) -> Solution:
+        fit = Fit(
+            rows, self._loss_targets, self._n_columns, self.fit_intercept, self._balanced_classes
+        )
         fit.loss = self._new_loss(fit)
         machine = fit.machine(self.max_passes)
         alpha, alphas, scores, start = fit.chosen(machine, self.alpha)
@@ -174,6 +211,7 @@ class KernelMachine(TableLearner, OnePass):
             )
         self._finish(fit, end.point, alpha)
         coef, intercept = fit.restored(machine, end.point)
+        y_mean, y_spread = self._usual_targets(fit)
         return Solution(
             coef,
             intercept,
@@ -184,6 +222,8 @@ class KernelMachine(TableLearner, OnePass):
             scores=scores,
             left_out=alphas is not None,
             n_passes=machine.n_passes,
+            y_mean=y_mean,
+            y_spread=y_spread,
         )
 
     def _check_parameters(self) -> None:
