@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,14 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from craftmaps.learn.base import checked_weights
-from craftmaps.learn.checkpoint import unpacked
+from craftmaps.learn.checkpoint import Checkpoint, digest_of_targets, unpacked
 from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.passes import FeatureBlock, Rows
-from craftmaps.learn.rows_again import Batch, RowsAgain, features_of
+from craftmaps.learn.rows_again import Batch, PassLog, RowsAgain, features_of
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import Encode, FeatureStream
 from craftmaps.learn.summary import summary_of
@@ -46,6 +47,7 @@ class KernelMachine(TableLearner, OnePass):
     max_passes: int
     alpha_per_target = False
     n_folds = 5
+    _pass_results: list[Any] | None = None  # in a checkpoint of a fit that takes several passes
     _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
 
     @abstractmethod
@@ -137,15 +139,65 @@ class KernelMachine(TableLearner, OnePass):
                 f"iterated only once; give a list, or what craftmaps.scale.read returns, or use "
                 f"loss='squared'."
             )
-        if checkpoint is not None:
-            raise ValueError(
-                f"checkpoints are for loss='squared'; loss={self.loss!r} takes several passes."
-            )
         self.__dict__["_blocks_again"] = blocks
         try:
-            return super()._fit_blocks(blocks, None, *args)
+            return super()._fit_blocks(blocks, checkpoint, *args)
         finally:
             del self.__dict__["_blocks_again"]
+
+    def _learn_blocks(
+        self, blocks: Iterable[Any], kept: Checkpoint | None, progress: bool | None, classes: Any
+    ) -> None:
+        if _is_squared(self) or kept is None:
+            super()._learn_blocks(blocks, kept, progress, classes)
+            return
+        position = kept.restore()
+        results = self.__dict__.pop("_pass_results", None) or []
+        finished = position is not None and self._stream.solution is not None
+        if finished and hasattr(blocks, "fingerprint"):
+            return  # of the same files
+        before = None if position is None else self._stream
+        if before is not None:
+            self._stream = self._new_stream(
+                before.feature_map, before.n_features, None, before._Z.dtype
+            )
+        super()._learn_blocks(blocks, None, progress, classes)
+        stream = self._stream
+        assert isinstance(stream, RowsAgain)
+        now = [stream.n_rows, digest_of_targets(*stream.targets_and_weights())]
+        if position is not None and position != now:
+            raise ValueError(
+                f"the checkpoint has learned from {position[0]} rows, and the {now[0]} rows that "
+                f"are given now are others, or have other targets or weights; give the same, or "
+                f"another folder, or remove this one to begin anew."
+            )
+        if before is not None and finished:
+            self._stream = before
+            return
+        stream.log = PassLog(results, lambda: kept.save_if_due(now))
+        kept.save_if_due(now)  # with the map
+        stream.solution = self._solve()
+        kept.save(now, finished=True)
+
+    def _begin_from_all(self, *args: Any) -> None:
+        if not hasattr(self, "_stream"):  # otherwise the map comes from a checkpoint
+            super()._begin_from_all(*args)
+
+    def for_checkpoint(self) -> Self:
+        """What a checkpoint stores: the map, and the results of passes so far."""
+        stream = self._stream
+        if not isinstance(stream, RowsAgain):
+            return self
+        light = copy(self)
+        light.__dict__.pop("_blocks_again", None)
+        light._stream = stream.closed()
+        if stream.solution is None and stream.log is not None:
+            light._stream = FeatureStream(
+                stream.feature_map, stream.n_features, 1, stream.dtype, stream.encode
+            )
+            light._stream.n_rows = stream.n_rows
+            light._pass_results = stream.log.results
+        return light
 
     def _new_stream(
         self, feature_map: Any, n_features: int, n_rows: int | None, dtype: np.dtype
@@ -164,6 +216,8 @@ class KernelMachine(TableLearner, OnePass):
     def _solve(self) -> Solution:
         if _is_squared(self):
             return super()._solve()
+        if self._stream.solution is not None:  # of a checkpoint
+            return self._stream.solution
         assert isinstance(self._stream, RowsAgain)
         return self._minimized(self._stream)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
 
 N_FOLDS = 10  # that rows are dealt to, by a hash of their places
@@ -73,6 +74,7 @@ class Labels:
         return FeatureBlock(block.Z, self.encode(block.y), weights, block.hashes)
 
 
+@storable
 @dataclass
 class PassSums:
     """Sums over rows for several points: of losses, of losses held out, and of gradients.
@@ -150,6 +152,7 @@ class LossPass:
         return PassSums(values, held, gradients, G.sum(axis=0, dtype=np.float64))
 
 
+@storable
 @dataclass
 class FirstRows:
     """The sums of a sample of the rows, which make the preconditioner."""
@@ -178,6 +181,7 @@ class SamplePass:
         return FirstRows(sums)
 
 
+@storable
 @dataclass
 class Totals:
     """Total weight of the rows, in all or of each class, and the number of rows of each class."""
@@ -208,6 +212,7 @@ class TotalsPass:
         return total
 
 
+@storable
 @dataclass
 class RowsSeen:
     """What was predicted for some rows, what they were labeled with, and their weights."""

@@ -1,6 +1,7 @@
 """Rows for a loss that takes several passes: their features in memory, or made again each time."""
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,42 @@ _SHARE_OF_MEMORY = 0.5  # that features may take, of what is available
 _BLOCK_BYTES = 1 << 26  # of features that are made at a time, if they are not kept
 
 Batch = tuple[Any, np.ndarray, np.ndarray]  # validated rows, targets and weights
+
+
+class PassLog:
+    """Results of the passes of a fit, in their order.
+
+    A fit sees its rows through these results alone. So the same fit, given the results of the
+    passes that another process had finished, goes on where that process was stopped.
+
+    Parameters
+    ----------
+    results : list
+        Of passes that were finished.
+    save : callable
+        Called after each further pass.
+    """
+
+    def __init__(self, results: list[Any], save: Callable[[], None]) -> None:
+        self.results = results
+        self._save = save
+        self._next = 0
+
+    @property
+    def has_next(self) -> bool:
+        """Whether the result of the next pass is known."""
+        return self._next < len(self.results)
+
+    def following(self) -> Any:
+        """The result of the next pass."""
+        self._next += 1
+        return deepcopy(self.results[self._next - 1])  # sums are added to in place
+
+    def append(self, result: Any) -> None:
+        """Keep the result of a pass that was just made."""
+        self.results.append(deepcopy(result))
+        self._next += 1
+        self._save()
 
 
 class RowsAgain(FeatureStream):
@@ -40,6 +77,7 @@ class RowsAgain(FeatureStream):
         self._features: list[np.ndarray] | None = []
         self._batches: list[Batch] = []
         self._room_left = _SHARE_OF_MEMORY * (available_bytes() or np.inf)
+        self.log: PassLog | None = None
 
     @property
     def dtype(self) -> np.dtype:
@@ -83,9 +121,14 @@ class RowsAgain(FeatureStream):
         self, task: Task, *, features: bool = True, replaced: np.ndarray | None = None
     ) -> Any:
         """What a task finds in all rows; `replaced` may take the place of their features."""
+        if self.log is not None and self.log.has_next:
+            return self.log.following()
         if not features:
             replaced = np.empty((self.n_rows, 0))
-        return task(self._blocks(self.features() if replaced is None else [replaced]))
+        found = task(self._blocks(self.features() if replaced is None else [replaced]))
+        if self.log is not None:
+            self.log.append(found)
+        return found
 
     def _blocks(self, features: Iterable[np.ndarray]) -> Iterator[FeatureBlock]:
         y, weights = self.targets_and_weights()
