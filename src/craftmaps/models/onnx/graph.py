@@ -9,6 +9,7 @@ from scipy.linalg import hadamard
 
 OPSET = 18  # the operators of this version are used, unless a caller asks for another
 LEAST_OPSET = 17  # the first with DFT
+OPSET_OF_TABLES = 20  # the first with RegexFullMatch, which finds n-grams in text
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,10 @@ class Graph:
     def single(self, x: str) -> str:
         """x in float32."""
         return self.cast(x, TensorProto.FLOAT)
+
+    def integer(self, x: str) -> str:
+        """x in int64."""
+        return self.cast(x, TensorProto.INT64)
 
     def gather(self, x: str, indices: np.ndarray, axis: int) -> str:
         """x[..., indices, ...] along an axis."""
