@@ -23,7 +23,14 @@ def new_rows(n=200):
     """Other rows than those of fit, with unknown levels, new text and odd characters."""
     data = tables_of.columns(n, seed=1)
     data["city"][:6] = ["Atlantis", "ATLANTIS", "Istanbul İ", "ΣΊΣΥΦΟΣ", "a\nb", "\x00"]
-    data["title"][:6] = ["SENIOR Nurse 7", "İstanbul ς Σ", "x", "a\nsenior\nnurse", "1.*[]()", "ſk"]
+    data["title"][:6] = [
+        "SENIOR Nurse 7",
+        "İstanbul ς Σ",
+        "x",
+        "a\nsenior\nnurse",
+        "1.*[]()",
+        "\u017fk",
+    ]
     data["income"][:3] = [-1e12, 1e12, 0.0]
     return data
 
