@@ -105,19 +105,19 @@ def test_a_stream_that_can_be_read_once_is_encoded_as_its_first_rows(data, label
 def test_tables_without_a_map_and_in_parts(data, labels):
     classes = np.unique(labels)
     encoder = FrozenEstimator(TableEncoder().fit(data))
-    whole = KernelClassifier(loss="squared", alpha=1.0, encoder=encoder).fit(data, labels)
+    whole = KernelClassifier(None, loss="squared", alpha=1.0, encoder=encoder).fit(data, labels)
     assert whole.encoder_ is encoder.estimator
     parts = clone(whole)
     for X, y in blocks_of(data, labels, 100, "polars"):
         parts.partial_fit(X, y, classes=classes)
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=1e-4)
-    blocks = KernelClassifier(loss="squared", alpha=1.0, encoder=encoder)
+    blocks = KernelClassifier(None, loss="squared", alpha=1.0, encoder=encoder)
     blocks.fit_blocks(blocks_of(data, labels, 100), classes=classes)
     np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=0, atol=1e-4)
 
 
 def test_blocks_without_a_map_are_encoded_by_a_sample_of_all_rows(data, labels):
-    model = KernelClassifier(loss="squared", alpha=1.0, map_rows=60)
+    model = KernelClassifier(None, loss="squared", alpha=1.0, map_rows=60)
     model.fit_blocks(blocks_of(data, labels, 100), classes=np.unique(labels))
     some = {name: [column[i] for i in sample_places(N, 60)] for name, column in data.items()}
     assert model.encoder_.is_like(TableEncoder().fit(some))
@@ -127,12 +127,14 @@ def test_learners_merge_if_their_encoders_agree(data, labels):
     encoder = FrozenEstimator(TableEncoder().fit(data))
     halves = [slice(200), slice(200, None)]
     one, two = (
-        KernelRegressor(alpha=1.0, encoder=encoder).fit(part(data, rows), labels[rows] == "old")
+        KernelRegressor(None, alpha=1.0, encoder=encoder).fit(
+            part(data, rows), labels[rows] == "old"
+        )
         for rows in halves
     )
-    whole = KernelRegressor(alpha=1.0, encoder=encoder).fit(data, labels == "old")
+    whole = KernelRegressor(None, alpha=1.0, encoder=encoder).fit(data, labels == "old")
     np.testing.assert_allclose(one.merge(two).coef_, whole.coef_, rtol=0, atol=1e-4)
-    other = KernelRegressor(alpha=1.0).fit(part(data, slice(200)), labels[:200] == "old")
+    other = KernelRegressor(None, alpha=1.0).fit(part(data, slice(200)), labels[:200] == "old")
     with pytest.raises(ValueError, match="different feature maps"):
         whole.merge(other)
 
@@ -140,9 +142,11 @@ def test_learners_merge_if_their_encoders_agree(data, labels):
 def test_rows_of_tables_can_be_forgotten(data, labels):
     encoder = FrozenEstimator(TableEncoder().fit(data))
     y = (labels == "old").astype(float)
-    model = KernelRegressor(alpha=1.0, encoder=encoder).fit(data, y)
+    model = KernelRegressor(None, alpha=1.0, encoder=encoder).fit(data, y)
     model.forget(part(data, slice(100)), y[:100])
-    rest = KernelRegressor(alpha=1.0, encoder=encoder).fit(part(data, slice(100, None)), y[100:])
+    rest = KernelRegressor(None, alpha=1.0, encoder=encoder).fit(
+        part(data, slice(100, None)), y[100:]
+    )
     np.testing.assert_allclose(model.coef_, rest.coef_, rtol=0, atol=1e-3)
 
 
@@ -190,7 +194,7 @@ def test_arrays_with_missing_numbers_are_encoded_and_others_are_not():
 def test_sparse_rows_pass_an_encoder():
     X = sparse.random(60, 5, 0.5, format="csr", random_state=0)
     y = np.asarray(X.sum(axis=1)).ravel() > 1.2
-    model = KernelClassifier(alpha=1.0, encoder=TableEncoder()).fit(X, y)
+    model = KernelClassifier(None, alpha=1.0, encoder=TableEncoder()).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(X.toarray()), atol=1e-6)
 
 

@@ -391,9 +391,9 @@ class Learner(BaseEstimator):
         """
         self._check_parameters()
         self._targets(y)  # complains about targets before the map is fitted
-        feature_map = self.feature_map
+        feature_map = self._new_map(n_rows)
         if feature_map is not None:
-            feature_map = clone(feature_map).fit(X, self._map_targets(y))
+            feature_map = feature_map.fit(X, self._map_targets(y))
         width = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
         stream = self._new_stream(feature_map, width, n_rows, X.dtype)
         self.feature_map_, self._stream = feature_map, stream
@@ -401,9 +401,17 @@ class Learner(BaseEstimator):
         first = int(np.argmax(row_norms(X[:_PROBED_ROWS]) > 0))
         self._probe = X[first : first + 1].copy()
 
+    def _new_map(self, n_rows: int | None = None) -> Any:
+        """An unfitted map; n_rows is how many rows will come in all, None if not known."""
+        return None if self.feature_map is None else clone(self.feature_map)
+
     def _sample_size(self) -> int | None:
         self._check_parameters()
-        return map_rows.sample_size(self.feature_map, self.map_rows)
+        return map_rows.sample_size(self._new_map(), self.map_rows)
+
+    def fits_encoder(self) -> bool:
+        """Whether an encoder of tables would be fitted on the rows of `map_rows`."""
+        return False
 
     def _needs_rows(self, X: Any) -> bool:
         """Whether anything is fitted on rows such as X before the learner learns from them."""

@@ -28,10 +28,15 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     Parameters
     ----------
-    feature_map : transformer or None, default=None
-        Turns rows into features: a map of this package or any scikit-learn transformer. None takes
-        the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`; wrap
-        a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
+    feature_map : "auto", transformer or None, default="auto"
+        Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
+        rows, within `budget`, see `AutoMap`. It can also be a map of this package or any
+        scikit-learn transformer. None takes the rows as they are. A clone of it is fitted on a
+        sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
+        to have it used as it is.
+    budget : int, str or None, default=None
+        What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
+        "200MB"; a prediction time, "1ms/row"; "unlimited"; or None for 2,048 components.
     loss : {"log", "squared"}, default="log"
         "squared" makes this an `OnePassClassifier`, with `partial_fit` and `merge`.
     alpha : "auto", float or sequence of floats, default="auto"
@@ -65,7 +70,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
         is. None takes numbers only.
     random_state : int, RandomState instance, Generator or None, default=None
-        For random codes. The feature map has its own.
+        For random codes, and for feature_map="auto". Other maps have their own.
 
     Attributes
     ----------
@@ -107,8 +112,9 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     def __init__(
         self,
-        feature_map: Any = None,
+        feature_map: Any = "auto",
         *,
+        budget: Any = None,
         loss: str = "log",
         alpha: Any = "auto",
         codes: Any = "one-vs-rest",
@@ -124,6 +130,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         random_state: Any = None,
     ) -> None:
         self.feature_map = feature_map
+        self.budget = budget
         self.loss = loss
         self.alpha = alpha
         self.codes = codes
@@ -137,6 +144,10 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         self.map_rows = map_rows
         self.encoder = encoder
         self.random_state = random_state
+
+    @property
+    def _task(self) -> str:
+        return "classification"
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
         super()._set_targets(y, classes)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import LinAlgWarning, eigh, pinvh, qr, svd
 
 from craftmaps.learn.normal_equations import check_finite
-from craftmaps.learn.solvers.path import EQUAL_SCORES
+from craftmaps.learn.solvers.search import EQUAL_SCORES
 from craftmaps.learn.solvers.solution import Solution, check_weight
 from craftmaps.validation import warn
 

@@ -74,7 +74,7 @@ class Graph:
         return self.cast(x, TensorProto.FLOAT)
 
     def integer(self, x: str) -> str:
-        """x in int64."""
+        """x as 64-bit integers."""
         return self.cast(x, TensorProto.INT64)
 
     def gather(self, x: str, indices: np.ndarray, axis: int) -> str:

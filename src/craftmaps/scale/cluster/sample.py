@@ -17,6 +17,16 @@ def sample_size(estimator: Any, map_rows: int | None) -> int | None:
     return map_rows_of.sample_size(estimator.feature_map, given)
 
 
+def needs_rows(estimator: Any) -> bool:
+    """Whether a learner fits its map, or the encoder of its tables, on rows."""
+    return map_rows_of.needs_rows(estimator.feature_map) or estimator.fits_encoder()
+
+
+def names_of(estimator: Any) -> Sequence[Any] | None:
+    """The names by which columns are put in order; None where an encoder finds them itself."""
+    return None if estimator.encoder_ is not None else getattr(estimator, "feature_names_in_", None)
+
+
 def places_in_partitions(lengths: Sequence[int], size: int | None) -> list[np.ndarray]:
     """For each partition the places of its rows that belong to the sample of all rows."""
     n_rows = sum(lengths)
