@@ -89,7 +89,7 @@ def test_a_regressor_of_a_table_gives_the_same_numbers(tmp_path):
 def test_columns_of_an_array_are_numbered_inputs(tmp_path):
     X = np.random.default_rng(0).normal(size=(50, 3))
     X[::5, 1] = np.nan
-    model = KernelClassifier(alpha=1.0).fit(X, X[:, 0] > 0)
+    model = KernelClassifier(None, alpha=1.0).fit(X, X[:, 0] > 0)
     session = exported(model, tmp_path / "model.onnx")
     label, _ = session.run(None, {f"x{j}": X[:, j : j + 1] for j in range(3)})
     np.testing.assert_array_equal(label.astype(bool), model.predict(X))
@@ -97,7 +97,7 @@ def test_columns_of_an_array_are_numbered_inputs(tmp_path):
 
 def test_a_column_with_the_name_of_an_output_is_refused(tmp_path):
     table = {"label": [1.0, 2.0, 3.0, 5.0], "x": [0.0, 1.0, 1.0, 4.0]}
-    model = KernelClassifier(alpha=1.0).fit(table, [0, 1, 0, 1])
+    model = KernelClassifier(None, alpha=1.0).fit(table, [0, 1, 0, 1])
     with pytest.raises(ValueError, match="column 'label' has the name of an output"):
         export_onnx(model, tmp_path / "model.onnx")
 
@@ -108,6 +108,6 @@ def test_skl2onnx_points_to_the_export(tmp_path):
 
     register_converters()
     X = np.array([[1.0, np.nan], [2.0, 1.0], [3.0, 0.0], [0.0, 2.0]])
-    model = KernelClassifier(alpha=1.0).fit(X, [0, 1, 0, 1])
+    model = KernelClassifier(None, alpha=1.0).fit(X, [0, 1, 0, 1])
     with pytest.raises(ValueError, match=r"export it alone, with craftmaps\.export_onnx"):
         skl2onnx.to_onnx(model, X[:1].astype(np.float32))

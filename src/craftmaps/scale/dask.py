@@ -1,6 +1,6 @@
 """One-pass learners on Dask: the cluster you have, threads, or none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -240,7 +240,8 @@ def _sample(partitions: list[list[Any]], lengths: Any, size: int | None) -> tupl
 def _block(parts: Sequence[Any], names: Sequence[Any] | None = None) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights of a partition."""
     X, y, weights = unpacked(parts[0] if len(parts) == 1 else parts)
-    return in_order(X, names), np.asarray(y), weights
+    X = table_of(X) if isinstance(X, Mapping) else in_order(X, names)
+    return X, np.asarray(y), weights
 
 
 @delayed(pure=False)

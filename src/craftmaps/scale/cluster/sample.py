@@ -14,7 +14,7 @@ def sample_size(estimator: Any, map_rows: int | None) -> int | None:
     `map_rows` None stands for the parameter of the estimator.
     """
     given = estimator.map_rows if map_rows is None else map_rows
-    return map_rows_of.sample_size(estimator.feature_map, given)
+    return map_rows_of.sample_size(estimator._new_map(), given)
 
 
 def needs_rows(estimator: Any) -> bool:
