@@ -96,7 +96,8 @@ class OnePassClassifier(ClassLearner, OnePass):
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a
-    10 % hold-out from a grid of two values per decade. Leave-one-out predictions then take every
+    10 % hold-out from a grid of two values per decade. An alpha that the rounding errors of such
+    rows would hide, 0 for instance, is refused. Leave-one-out predictions then take every
     row to have the mean leverage.
 
     Examples

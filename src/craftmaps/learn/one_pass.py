@@ -180,6 +180,8 @@ class OnePass(Mergeable):
             scores = scores[:, None]
             alpha = largest_of_best(alphas, scores, per_target=False)
         rows = KeptRows(Z, weights, self.fit_intercept)
+        if alphas is not None:
+            alpha = max(float(alpha), rows.least_alpha)  # of all rows, a little more than before
         solution = rows.solve(Y, float(alpha))
         solution.alphas, solution.scores, solution.left_out = alphas, scores, alphas is not None
         solution.y_mean, solution.y_spread = mean_and_spread(Y, weights)

@@ -87,7 +87,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a
-    10 % hold-out from a grid of two values per decade.
+    10 % hold-out from a grid of two values per decade. An alpha that the rounding errors of such
+    rows would hide, 0 for instance, is refused.
 
     A map may have a method `penalty()` that returns a positive semi-definite matrix P. Then
     alpha w^T P w is the penalty.
