@@ -1,8 +1,9 @@
 """Pairs and triples of neighboring characters in many strings at once.
 
-A character takes 21 bits, so that up to three of them make one exact 64-bit key. A string begins
-with START and ends with END, which are no characters: "ab" at the beginning is another triple than
-"ab" elsewhere. Upper and lower case are the same, where one character is the other.
+The number of a character, counted from 1, takes 21 bits, so that up to three of them make one exact
+64-bit key. A string begins with START and ends with END, which are no characters: "ab" at the
+beginning is another triple than "ab" elsewhere. Upper and lower case are the same, where one
+character is the other.
 """
 
 from functools import cache
@@ -12,7 +13,7 @@ from scipy import sparse
 
 from craftmaps.loops.ngrams import contained
 
-START, END = 0x110000, 0x110001  # beyond the last character of Unicode
+START, END = 0x110001, 0x110002  # beyond the last character of Unicode
 _BITS = 21
 _HIGHEST = 0x110000
 
@@ -26,7 +27,7 @@ def codes_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     joined = "".join(texts)
     used = sorted(map(ord, set(joined)))
     small = np.zeros(used[-1] + 1 if used else 1, np.uint64)
-    small[used] = [lower(code) for code in used]
+    small[used] = [lower(code) + 1 for code in used]
     inside = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
     codes[codes == 0] = small[inside]
     return codes, ends
@@ -76,7 +77,7 @@ def characters(key: int) -> list[int]:
     """The characters of a key."""
     mask = (1 << _BITS) - 1
     parts = [key >> (2 * _BITS), (key >> _BITS) & mask, key & mask]
-    return parts if parts[0] else parts[1:]
+    return [part if part in (START, END) else part - 1 for part in parts if part]
 
 
 def pattern(key: int, cases: dict[int, list[int]]) -> str:

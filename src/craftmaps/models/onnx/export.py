@@ -22,12 +22,13 @@ def onnx_model(fitted: Any, return_std: bool = False) -> onnx.ModelProto:
     encoder = encoder_of(fitted)
     if encoder is None:
         g = Graph()
+        results = outputs(g, "X", fitted, return_std=return_std)
         shape = [None, fitted.n_features_in_]
-        x, given = "X", [helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)]
+        given = [helper.make_tensor_value_info("X", TensorProto.FLOAT, shape)]
     else:
         g = Graph(OPSET_OF_TABLES, _PREFIX)
         x, given = table_input(g, encoder)
-    results = outputs(g, x, fitted, return_std=return_std)
+        results = outputs(g, x, fitted, return_std=return_std)
     _check_names({info.name for info in given} & {*results})
     nodes = [
         helper.make_node(node.operator, node.inputs, [node.output], **node.attributes)
