@@ -120,7 +120,7 @@ def test_sparse_rows(data, feature_map):
 
 def test_complaints(data, feature_map):
     X, y = data
-    with pytest.raises(TypeError, match="OnePassRegressor, not a RidgeClassifier"):
+    with pytest.raises(TypeError, match="KernelPCA, not a RidgeClassifier"):
         fold.check_estimator(RidgeClassifier())
     learner = fold.begin(OnePassClassifier(feature_map), X, y, classes=["maybe", "no", "yes"])
     with pytest.raises(ValueError, match=r"^partition 7: Input X contains NaN\.$"):
