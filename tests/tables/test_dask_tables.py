@@ -70,6 +70,22 @@ def test_delayed_blocks_of_any_library_are_encoded(data, labels, local):
         check_same(fit(LEARNER, blocks), local, data)
 
 
+@pytest.mark.slow
+def test_the_log_loss_of_a_frame_of_dask_is_that_of_a_local_one(data, labels):
+    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    from craftmaps.scale.dask import fit
+
+    learner = KernelClassifier(MAP, alpha=1.0, map_rows=100)
+    X = dd.from_pandas(tables_of.as_pandas(data), npartitions=4)
+    y = dd.from_pandas(pd.Series(labels, name="y"), npartitions=4)
+    model, expected = fit(learner, X, y), learner.fit(data, labels)
+    assert model.encoder_.is_like(expected.encoder_)
+    np.testing.assert_allclose(
+        model.predict_proba(data), expected.predict_proba(data), rtol=0, atol=1e-3
+    )
+
+
 def test_a_regressor_without_a_map_on_dask(data, labels):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")
