@@ -36,7 +36,8 @@ RULES = """## Rules
 - The error of a classifier is the share of wrong labels on the test rows. The error of a regressor
   is the root mean square error in standard deviations of the test targets.
 - Ratios of errors are to the best learner on the same table. Half a wrong row is added to both
-  errors of a classifier, so that a table without any error has a ratio too.
+  errors of a classifier, so that a table without any error has a ratio too. Means of ratios are
+  geometric, and a ratio above 10 counts as 10 in them.
 - Learners with the same error share the mean of their ranks. A failed run has the last rank and no
   ratio.
 - Time is processor time, the sum over all threads, because it hardly depends on what else a machine
