@@ -145,3 +145,13 @@ def share_below(method: str, other: str, rows: list[Table]) -> tuple[int, int]:
     """On how many tables the log-loss is below the other's, of those where both have one."""
     ratios = np.array([table.over(method, other, "log_loss") for table in rows])
     return int(np.sum(ratios < 1)), int(np.sum(~np.isnan(ratios)))
+
+
+def coverage(method: str, rows: list[Table]) -> tuple[int, int]:
+    """On how many tables the test error lies in the interval that the learner expected."""
+    kept = [table.results[method] for table in rows]
+    kept = [result for result in kept if result.get("expected_interval")]
+    inside = [
+        low <= one["error"] <= high for one in kept for low, high in [one["expected_interval"]]
+    ]
+    return sum(inside), len(inside)
