@@ -162,8 +162,8 @@ def expectation_part(rows: list[Table], methods: list[Method]) -> str:
     if not lines:
         return ""
     return (
-        "## Expected errors\n\nThe search gives an interval for the error on new rows that is meant "
-        "to hold in 90 % of cases.\n\n"
+        "## Expected errors\n\nThe search gives an interval for the error on new rows, which is "
+        "meant to hold in 90 % of cases.\n\n"
         + markdown(["learner", "test error in the interval on"], lines)
     )
 
