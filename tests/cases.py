@@ -27,6 +27,7 @@ from craftmaps import (
     Polynomial,
     RandomMaclaurin,
     ScaledMap,
+    Sum,
     TensorSketch,
     VovkInfinite,
     VovkReal,
@@ -70,12 +71,14 @@ CASES = [
     maclaurin("proportional", allocation="proportional"),
     maclaurin("high", any_rows=False, kernel=Polynomial(degree=20, gamma=0.1), n_components=200),
     maclaurin("exp", any_rows=False, kernel=Exponential(gamma=0.5)),
+    maclaurin("rbf", same_bits=False, any_rows=False, kernel=Gaussian(gamma=0.5)),
     maclaurin("rademacher", same_bits=False, projection="rademacher"),
     maclaurin("gaussian", same_bits=False, projection="gaussian"),
     Case("tensor-sketch", TensorSketch(Polynomial(degree=3), 150, random_state=0)),
     Case("tensor-sketch-odd", TensorSketch(Polynomial(degree=4, coef0=0.0), 101, random_state=0)),
     Case("craft", CraftMap(Polynomial(degree=3), 150, random_state=0)),
     Case("craft-srht", CraftMap(Polynomial(3), 150, down="srht", random_state=0)),
+    Case("craft-rbf", CraftMap(Gaussian(gamma=0.5), 150, random_state=0), False, any_rows=False),
     fourier("iid", same_bits=False),
     fourier("orthogonal", same_bits=False),
     fourier("qmc", same_bits=False),
@@ -108,6 +111,7 @@ KERNELS = [
     Cauchy(gamma=0.5),
     Matern(nu=2.5, gamma=0.5),
     Composed(Polynomial(degree=2), Gaussian(gamma=0.5)),
+    Sum([Gaussian(gamma=0.5), Laplacian(gamma=0.25)]),
 ]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -34,6 +34,7 @@ from sklearn.frozen import FrozenEstimator
 
 import craftmaps
 from craftmaps import (
+    AutoMap,
     Composed,
     CompositionalMap,
     CraftMap,
@@ -54,6 +55,7 @@ from craftmaps import (
     ScaledMap,
     TableEncoder,
     TensorSketch,
+    Window,
 )
 from craftmaps.loops.sketch import sketch_dense
 from craftmaps.storage import array_file
@@ -134,8 +136,10 @@ def models():
         "scaled": ScaledMap(CraftMap(poly, 12, random_state=0), columns="standard"),
         "metric": MetricMap(TensorSketch(poly, 8, random_state=0), power=0.25),
         "image": ImageMap(TensorSketch(poly, 8, random_state=0), cells=2, shape=(2, 3)),
+        "auto": AutoMap(task="classification", budget=8, random_state=0),
     }
     maps |= {f"case-{case.name}": case.estimator for case in cases.CASES}
+    maps |= {f"kernel-{kernel!r}": Nystroem(kernel, 8, random_state=0) for kernel in cases.KERNELS}
     for name, feature_map in maps.items():
         yield name, feature_map.fit(ROWS, LABELS), {}
     yield (
@@ -177,6 +181,10 @@ def models():
     yield "regressor-uncertainty-few", few, {"uncertainty": True}
     forgetful = OnePassRegressor(sketch).fit(ROWS, ROWS[:, 0]).forget(ROWS[:9], ROWS[:9, 0])
     yield "regressor-forgetful", forgetful, {"resumable": True}
+    window = Window(OnePassClassifier(sketch), 2)
+    for start in range(0, 40, 10):
+        window.partial_fit(ROWS[start : start + 10], LABELS[start : start + 10])
+    yield "window", window, {}
     yield "components", KernelPCA(sketch, 3).fit(ROWS), {}
     yield "components-resumable", KernelPCA(sketch, 3).fit(ROWS), {"resumable": True}
     robust = KernelRegressor(sketch, loss="huber", alpha=1.0).fit(ROWS, ROWS[:, 0])
@@ -184,6 +192,7 @@ def models():
     kinds = {"text": "text"}
     yield "table", TableEncoder(kinds, dtype=np.float64).fit(TABLE), {}
     yield "table-quantiles", TableEncoder(kinds, scaling="quantile").fit(TABLE), {}
+    yield "table-unscaled", TableEncoder(kinds, scaling="none").fit(TABLE), {}
     yield "table-array", TableEncoder().fit(np.where(ROWS < 0.1, ROWS, np.nan)), {}
     yield "table-sparse", TableEncoder().fit(sparse.csr_array(ROWS)), {}
 
@@ -381,9 +390,12 @@ ALTERATIONS = [
 
 def use(model, kind):
     """All that can be done with a loaded model, on rows of one of three kinds."""
-    n_columns = getattr(model, "n_features_in_", 6)
+    begun = model._begun if isinstance(model, Window) else model
+    n_columns = getattr(begun, "n_features_in_", 6)
     X = np.random.default_rng(1).random((5, min(n_columns, 10_000))) / 6
     X = [X, X.astype(np.float32), sparse.csr_array(X)][kind]
+    if isinstance(model, Window):
+        model = model.model()
     if hasattr(type(model), "transform"):
         model.transform(TABLE if hasattr(model, "feature_names_in_") else X)
         if isinstance(model, KernelPCA) and model.explained_variance_ratio_.size:

@@ -90,8 +90,8 @@ class Mergeable(Learner):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model becomes what it would be, had it never seen them.
 
-        The sums of these rows are subtracted, and the rows leave the sample by which alpha is
-        chosen. The feature map stays as it is, whatever rows it was fitted on.
+        The sums of these rows are subtracted, and the rows leave the sample by which "auto" chooses
+        alpha, which it does anew. The feature map stays as it is, whatever rows it was fitted on.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Mergeable(Learner):
         row_weights = self._row_weights(weights, y, targets)
         self._check_rest(float(X.shape[0] if row_weights is None else row_weights.sum()))
         with self._draft() as draft:
-            draft._stream.remove(X, targets, row_weights)
+            draft._stream.remove(self._encoded(X), targets, row_weights)
         return self
 
     def _check_rest(self, removed: float) -> None:

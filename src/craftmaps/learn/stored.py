@@ -7,6 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from craftmaps.learn.codes import Unchanged
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array, expect_indices
+from craftmaps.tables import TableEncoder
 
 
 def check_regressor(model: Any) -> None:
@@ -47,8 +48,9 @@ def _check_learner(model: Any, n_targets: int, n_columns: int | None = None) -> 
         expect(maps == [None, None], "a checkpoint without its map")
         expect_array("features", model._probe_features, "f", (1, stream.n_features))
         maps = []
+    n_encoded = _n_encoded(model)
     for feature_map in maps:
-        width = _width(feature_map, model.n_features_in_)
+        width = _width(feature_map, n_encoded)
         expect(width == stream.n_features, f"a map of {stream.n_features} features")
     for fold in stream.folds:
         expect(fold.n_targets == n_targets or not fold.n_features, f"sums of {n_targets} targets")
@@ -61,7 +63,17 @@ def _check_learner(model: Any, n_targets: int, n_columns: int | None = None) -> 
         width = n_targets if n_columns is None else n_columns
         expect_array("coef", solution.coef, "f", (stream.n_features, width))
     if model._probe is not None:
-        expect(model._probe.shape == (1, model.n_features_in_), "one row that tells maps apart")
+        expect(model._probe.shape == (1, n_encoded), "one row that tells maps apart")
+
+
+def _n_encoded(model: Any) -> int:
+    """The number of columns that the map of a model is given."""
+    encoder = model.encoder_
+    if encoder is None:
+        return int(model.n_features_in_)
+    expect(isinstance(encoder, TableEncoder) and "columns_" in vars(encoder), "a fitted encoder")
+    expect(encoder.n_features_in_ == model.n_features_in_, "an encoder of these columns")
+    return int(encoder.n_encoded_)
 
 
 def _width(feature_map: Any, n_columns: int) -> int:
