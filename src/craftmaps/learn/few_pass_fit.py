@@ -19,7 +19,7 @@ from craftmaps.learn.solvers.span import RowSpace
 _SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner
 _JUDGING_ROWS = 3000  # held out, in as many folds as that takes
 _LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alpha is tried
-JUDGING_TOLERANCE = 1e-3  # of a model that is only asked for its predictions of rows held out
+_ROUGH = 1e-2  # tolerance of a model that is only asked for its predictions of rows held out
 _HELD_OUT = 0  # the fold that is held out to look at predictions
 
 
@@ -57,6 +57,7 @@ class Fit:
     n_outputs: int
     fit_intercept: bool
     loss: Loss = field(init=False)
+    _judge: np.ndarray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         stream = self.stream
@@ -82,20 +83,34 @@ class Fit:
         self, machine: Machine, alpha: Any
     ) -> tuple[float, np.ndarray | None, np.ndarray | None, np.ndarray]:
         """The alpha that is given or suits rows held out, all that were tried, and a start."""
+        self._judge = None
         if not isinstance(alpha, str) and np.ndim(alpha) == 0:
             return float(alpha), None, None, machine.start()
         n_judging = min(N_FOLDS, -(-_JUDGING_ROWS * N_FOLDS // self.stream.n_rows))
         given = None if isinstance(alpha, str) else [float(a) for a in alpha]
         eps = float(np.finfo(self.stream.dtype).eps)
         lowest = _LEAST_ALPHA * eps * machine.first.mean_curvature
-        best, alphas, scores, start = search(machine, range(n_judging), given, lowest)
-        return best, alphas, scores[:, None], start
+        best, alphas, scores, ends = search(machine, range(n_judging), given, lowest)
+        self._judge = ends[_HELD_OUT]
+        return best, alphas, scores[:, None], np.mean(ends, axis=0)
 
     def held_out(self, start: np.ndarray, alpha: float, tol: float, max_passes: int) -> HeldRows:
         """Predictions for a tenth of the rows by a model that the others teach."""
         machine = self.machine(max_passes)
         (end,) = machine.descend(alpha, [start], [_HELD_OUT], tol)
-        point = machine.point(end.point, None)
+        return self._held_rows(machine, end.point)
+
+    def judging_rows(self, end: np.ndarray, alpha: float, max_passes: int) -> HeldRows:
+        """The same by the model that judged alpha, or, if alpha was given, by a rough one.
+
+        `end` is the minimum for all rows, from where that one starts.
+        """
+        if self._judge is None:
+            return self.held_out(end, alpha, _ROUGH, max_passes)
+        return self._held_rows(self.machine(max_passes), self._judge)
+
+    def _held_rows(self, machine: Machine, end: np.ndarray) -> HeldRows:
+        point = machine.point(end, None)
         rows = np.zeros(len(self.weights), bool)
         predicted, first = [], 0
         for block in self.blocks():

@@ -8,7 +8,7 @@ from scipy.special import softmax
 from craftmaps.learn.calibration import temperature
 from craftmaps.learn.classifier import OnePassClassifier
 from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, OneBit, OneVsRest
-from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
+from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.intervals import set_scores
 from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
@@ -184,7 +184,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
         Probabilities of the log-loss need none, but the bits of a code are not independent.
         """
-        rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
+        rows = fit.judging_rows(end, alpha, self.max_passes)
         scores = self._code.scores(rows.predicted)
         factor = 1.0
         if isinstance(self._code, CodeMatrix):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
+from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
@@ -154,7 +154,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Errors of rows held out, for intervals."""
-        rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
+        rows = fit.judging_rows(end, alpha, self.max_passes)
         self._stream.conformal = Conformal(rows.y - rows.predicted, rows.weights)
 
     def _scaled_loss(self, scale: np.ndarray) -> Loss:

@@ -267,8 +267,8 @@ class Machine:
 
 def search(
     machine: Machine, folds: Sequence[int], alphas: Sequence[float] | None, lowest: float
-) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """The best alpha, all that were tried, their losses of rows held out, and a start for the best.
+) -> tuple[float, np.ndarray, np.ndarray, list[np.ndarray]]:
+    """The best alpha, all that were tried, their losses of rows held out, and where folds ended.
 
     Given alphas are tried from the largest on, each from where the one before ended. Otherwise
     alpha begins at a hundredth of the mean curvature and is lowered by half decades as long as the
@@ -310,4 +310,4 @@ def search(
     best = max(alpha for alpha in tried if tried[alpha] <= good)
     every = np.array(sorted(tried))
     scores = np.array([tried[alpha] for alpha in every])
-    return best, every, scores, np.mean(reached[best], axis=0)
+    return best, every, scores, reached[best]
