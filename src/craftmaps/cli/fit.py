@@ -28,7 +28,7 @@ _SEARCH_ROWS = 26_000  # that --auto searches with
     type=click.IntRange(1),
     help="Rows that the map is fitted on, drawn from all; default: 10000.",
 )
-@click.option("--alpha", type=float, help="Penalty; default: by generalized cross-validation.")
+@click.option("--alpha", type=float, help="Penalty; default: by rows left out.")
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
 @options.scaling
 @click.option("--checkpoint", type=click.Path(), metavar="FOLDER", help="From which to go on.")
@@ -172,7 +172,7 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
         if seen.classes is None:
             facts["leave_one_out_rmse" if few else "gcv_rmse"] = float(np.sqrt(best))
         elif few:
-            facts["leave_one_out_log_loss"] = best
+            facts["leave_one_out_brier_score"] = best
         else:
             facts["gcv_rmse_of_codes"] = float(np.sqrt(best))
     return facts
