@@ -228,6 +228,10 @@ class Learner(BaseEstimator):
         light.__dict__.pop("_probe", None)  # a row of somebody's data
         return light
 
+    def for_checkpoint(self) -> Self:
+        """What a checkpoint stores of a fit that is not finished."""
+        return self
+
     def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
         """Write the model to one file, from which `craftmaps.load` gives it back.
 
