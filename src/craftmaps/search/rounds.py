@@ -120,10 +120,10 @@ def halving(rows: Rows, clock: Clock) -> list[list[Trial]]:
         for trial in best[:n_near]:
             tried += neighbors(trial.candidate)
         rounds.append(_new_round(rows, rounds[-1], tried, n))
-    best = rounds[-1][0]
-    weighted = with_weights(rows, best, min(n, _METRIC_ROWS))
-    leading = best.candidate if weighted is None else weighted
-    tried = [best.candidate, leading, *sums(rounds, leading.preparation)]
+    winner = rounds[-1][0]
+    weighted = with_weights(rows, winner, min(n, _METRIC_ROWS))
+    leading = winner.candidate if weighted is None else weighted
+    tried = [winner.candidate, leading, *sums(rounds, leading.preparation)]
     last = _new_round(rows, rounds[-1], tried, n)
     rounds.append(steadiest_first(last) if 2 * n < len(rows) else last)
     return rounds
