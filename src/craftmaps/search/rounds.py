@@ -15,6 +15,7 @@ from craftmaps.search.targets import Targets
 from craftmaps.threads import on_threads
 
 ROUND_ROWS = (400, 800, 1300)
+_PREPARATION_ROWS = 5000  # that show which values of columns are rare
 _N_KEPT = (6, 2)  # candidates that survive the first and the second round
 _N_NEAR = (3, 1)  # how many of them are tried with other widths, too
 _SUM_SIZES = (2, 3, 4)  # families whose kernels are added up
@@ -107,7 +108,7 @@ def halving(rows: Rows, clock: Clock) -> list[list[Trial]]:
     n = min(clock.affordable_rows(ROUND_ROWS[0], n_trials=50), len(rows))
     tried = [
         candidate
-        for preparation in preparations(rows.raw(slice(n)))
+        for preparation in preparations(rows.raw(slice(_PREPARATION_ROWS)))
         for candidate in candidates(preparation, rows.prepared(preparation, n))
     ]
     rounds = [rows.judged(tried, n)]
@@ -171,7 +172,7 @@ def with_weights(rows: Rows, best: Trial, n: int) -> Candidate | None:
     Leaving out a row that had a part in the weights would be no test of them, so that all versions,
     the one without weights included, are judged by rows that had none.
     """
-    if not has_gradients(best.candidate):
+    if not has_gradients(best.candidate, rows.raw(slice(1))):
         return None
     unseen = np.arange(n) % _UNSEEN == 0
     targets = rows.targets(slice(n)).rows(~unseen)
