@@ -8,7 +8,7 @@ from scipy.linalg import lapack
 
 from craftmaps.maps import Nystroem
 from craftmaps.search.candidates import Candidate, neighbors
-from craftmaps.search.rounds import Rows, Trial
+from craftmaps.search.rounds import Rows, Trial, steadiest_first
 from craftmaps.search.targets import Targets
 
 _MOST_TAUGHT_ROWS = 8000
@@ -32,18 +32,28 @@ def sized_round(
     Rough kernels need many components, so that a smoother one may be better with few. Wider and
     narrower versions of the best one are tried, too.
     """
-    finalists: dict[str, Candidate] = {}
-    for trials in reversed(before):
-        for trial in trials:
-            finalists.setdefault(trial.candidate.family, trial.candidate)
-    best = before[-1][0].candidate
-    finalists[best.family] = best
-    trials = [_attempt(rows, candidate, size, total, seed) for candidate in finalists.values()]
+    finalists = _finalists(before)
+    trials = [_attempt(rows, candidate, size, total, seed) for candidate in finalists]
     trials.sort(key=lambda trial: trial.score)
     near = [
         _attempt(rows, candidate, size, total, seed) for candidate in neighbors(trials[0].candidate)
     ]
-    return sorted(trials + near, key=lambda trial: trial.score)
+    return steadiest_first(trials + near)
+
+
+def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
+    """A kernel of each family for rows prepared as the best candidate wants, and one other way."""
+    best = rounds[-1][0].candidate
+    by_family = {best.family: best}
+    other: Candidate | None = None
+    for trials in reversed(rounds):
+        for candidate in (trial.candidate for trial in trials):
+            if candidate.preparation.is_like(best.preparation):
+                same = Candidate(best.preparation, candidate.kernel)
+                by_family.setdefault(candidate.family, same)
+            elif other is None:
+                other = candidate
+    return [*by_family.values(), *([] if other is None else [other])]
 
 
 def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int) -> Trial:
