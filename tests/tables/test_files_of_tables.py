@@ -11,6 +11,8 @@ import tables_of
 from craftmaps import FourierFeatures, Gaussian, KernelClassifier, TableEncoder, scale
 
 pa = pytest.importorskip("pyarrow")
+csv = pytest.importorskip("pyarrow.csv")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
