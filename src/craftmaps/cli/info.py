@@ -38,7 +38,7 @@ def info(model: str, as_json: bool) -> None:
             "alpha": _plain(fitted.alpha_),
             "rows_learnt": int(fitted.n_samples_seen_),
         }
-    options.report(facts, as_json)
+    options.report(facts | options.encoding(fitted), as_json)
 
 
 def _plain(alpha: Any) -> Any:
