@@ -27,6 +27,7 @@ from craftmaps import (
     Polynomial,
     RandomMaclaurin,
     ScaledMap,
+    Sum,
     TensorSketch,
     VovkInfinite,
     VovkReal,
@@ -108,6 +109,7 @@ KERNELS = [
     Cauchy(gamma=0.5),
     Matern(nu=2.5, gamma=0.5),
     Composed(Polynomial(degree=2), Gaussian(gamma=0.5)),
+    Sum([Gaussian(gamma=0.5), Laplacian(gamma=0.25)]),
 ]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

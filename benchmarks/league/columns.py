@@ -1,4 +1,4 @@
-"""How learners take columns that are not numbers: dates, and categories as they are or one-hot."""
+"""How learners take columns that are not numbers: text, dates and categories."""
 
 from typing import Any
 
@@ -11,10 +11,20 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 MAX_HISTOGRAM_CATEGORIES = 254
 
 
-def dates_as_numbers(X: Any) -> Any:
-    """Replace each column of dates by year, month, day and the days since 1970."""
+def plain(X: Any, X_test: Any) -> tuple[Any, Any]:
+    """Training and test rows with text as categories, and dates as numbers."""
     if not isinstance(X, pd.DataFrame):
-        return X
+        return X, X_test
+    parts = dates_as_numbers(X), dates_as_numbers(X_test)
+    for name in X.select_dtypes(["object", "string"]):
+        levels = pd.CategoricalDtype(sorted(set(X[name]) | set(X_test[name])))
+        for part in parts:
+            part[name] = part[name].astype(levels)
+    return parts
+
+
+def dates_as_numbers(X: pd.DataFrame) -> pd.DataFrame:
+    """Replace each column of dates by year, month, day and the days since 1970."""
     X = X.copy()
     for name in X.select_dtypes("datetime"):
         date = X.pop(name)

@@ -81,17 +81,14 @@ def codes(path: Path) -> Loaded:
 
 
 def table(target: str, dates: tuple[str, ...] = ()) -> Callable[[Path], Loaded]:
-    """A file of named columns; text becomes categories, and rows without a target are left out."""
+    """A file of named columns, without the rows that have no target."""
 
     def load(path: Path) -> Loaded:
         frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
         frame = frame.dropna(subset=[target]).reset_index(drop=True)
         X, y = frame.drop(columns=target), frame[target].to_numpy()
-        for name in X.columns:
-            if name in dates:
-                X[name] = pd.to_datetime(X[name])
-            elif not pd.api.types.is_numeric_dtype(X[name]):
-                X[name] = X[name].astype("category")
+        for name in dates:
+            X[name] = pd.to_datetime(X[name])
         return X, y, random_test_rows(len(y))
 
     return load

@@ -17,18 +17,18 @@ class Method:
     make: Callable[[Case], Any]
     package: str = "scikit-learn"
     is_ours: bool = False
-    takes_dates: bool = False
+    takes_tables: bool = False  # text and dates as they are
 
 
 METHODS = (
     Method("lightgbm", "LightGBM", rivals.lightgbm, "lightgbm"),
     Method("xgboost", "XGBoost", rivals.xgboost, "xgboost"),
     Method("catboost", "CatBoost", rivals.catboost, "catboost"),
-    Method("histogram", "HistGradientBoosting", rivals.hist_gradient_boosting),
-    Method("forest", "random forest", rivals.forest),
-    Method("svm", "SVC or SVR, grid", rivals.svm),
-    Method("nystroem", "Nystroem, scikit-learn", rivals.nystroem),
+    Method("histogram", "HistGB", rivals.hist_gradient_boosting),
+    Method("forest", "forest", rivals.forest),
+    Method("svm", "SVM grid", rivals.svm),
+    Method("nystroem", "Nystroem", rivals.nystroem),
     Method("mlp", "MLP", rivals.mlp),
     Method("xrfm", "xRFM", rivals.xrfm, "xrfm"),
-    Method("recommend", "recommend, 1,024", ours.advised, "craftmaps", is_ours=True),
+    Method("recommend", "recommend", ours.advised, "craftmaps", is_ours=True),
 )

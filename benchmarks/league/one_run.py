@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.datasets import make_classification, make_regression
 
 from benchmarks.league.case import Case
-from benchmarks.league.columns import dates_as_numbers
+from benchmarks.league.columns import plain
 from benchmarks.league.datasets import CLASSIFICATION, DATASETS, Rows
 from benchmarks.league.methods import METHODS
 from reproduction.environment import environment
@@ -35,8 +35,8 @@ def main(job: dict[str, Any]) -> None:
     method = next(one for one in METHODS if one.name == job["method"])
     rows = Rows.of(dataset, Path(job["folder"]), job["max_rows"])
     X, X_test = rows.X, rows.X_test
-    if not method.takes_dates:
-        X, X_test = dates_as_numbers(X), dates_as_numbers(X_test)
+    if not method.takes_tables:
+        X, X_test = plain(X, X_test)
     about = environment()
     write(
         n_train=len(rows.y),

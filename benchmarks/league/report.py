@@ -14,7 +14,7 @@ from benchmarks.league.standings import (
     CLOSE,
     Standing,
     Table,
-    complete,
+    compared,
     share_below,
     standings,
     tables,
@@ -42,8 +42,9 @@ RULES = """## Rules
 - Time is processor time, the sum over all threads, because it hardly depends on what else a machine
   does. Imports and compilation are not in it, and less than 10 ms counts as 10 ms. Memory is the
   most that the whole process held.
-- LightGBM and CatBoost get categories as they are, HistGradientBoosting gets them as numbers that
-  it knows to be categories, and the others get them one-hot. Dates become year, month, day and
+- HistGB is HistGradientBoosting, Nystroem and MLP are scikit-learn's, and SVM is SVC or SVR.
+- LightGBM and CatBoost get categories as they are, HistGB gets them as numbers that it knows to be
+  categories, and the others get them one-hot. Dates become year, month, day and
   days. Columns of numbers are imputed and standardized, and the targets of MLP, SVR, Nystroem and
   xRFM are standardized too.
 - SVC and SVR choose C from 1, 10, 100 and gamma from 1/4, 1, 4 times 1 / columns, by three folds of
@@ -61,7 +62,7 @@ def write_report(file: Path, page: Path) -> None:
     rows = tables(results.read(file))
     if not rows:
         sys.exit(f"{file} has no results; run python -m benchmarks.league run first")
-    methods = complete(METHODS, rows)
+    methods, rows = compared(sorted(METHODS, key=lambda one: not one.is_ours), rows)  # ours first
     kinds = {
         "Classification": [table for table in rows if table.is_classification],
         "Regression": [table for table in rows if not table.is_classification],
@@ -78,7 +79,7 @@ def write_report(file: Path, page: Path) -> None:
     if "Classification" in kinds:
         parts.append(log_loss_part(kinds["Classification"], methods))
     parts.append(value_table(rows, methods, "fit_cpu_seconds", "Seconds to fit", seconds))
-    parts += [failure_part(rows, methods), RULES, machine_part(rows, methods)]
+    parts += [failure_part(rows, methods), RULES, size_part(rows), machine_part(rows, methods)]
     page.write_text("\n".join(part for part in parts if part))
 
 
@@ -123,9 +124,8 @@ def value_table(
         shown_values = ["" if np.isnan(value) else shown(value) for value in values]
         best = shown(least)
         cells = [f"**{cell}**" if cell == best else cell for cell in shown_values]
-        size = f"{table.about['n_train']:,} x {table.about['n_columns']}"
-        lines.append([table.label, size, *cells])
-    header = ["table", "training rows x columns", *(one.words for one in methods)]
+        lines.append([table.label, *cells])
+    header = ["table", *(one.words for one in methods)]
     return f"### {title}\n\n{markdown(header, lines)}"
 
 
@@ -158,6 +158,22 @@ def failure_part(rows: list[Table], methods: list[Method]) -> str:
         if "failure" in table.results[one.name]
     ]
     return "## Runs without a result\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def size_part(rows: list[Table]) -> str:
+    header = ["table", "task", "training rows", "test rows", "columns", "classes"]
+    lines = [
+        [
+            table.label,
+            table.about["task"],
+            f"{table.about['n_train']:,}",
+            f"{table.about['n_test']:,}",
+            table.about["n_columns"],
+            table.about["n_classes"] or "",
+        ]
+        for table in rows
+    ]
+    return f"## Tables\n\n{markdown(header, lines)}"
 
 
 def machine_part(rows: list[Table], methods: list[Method]) -> str:

@@ -21,6 +21,7 @@ THREAD_VARIABLES = (
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
+OUT_OF_MEMORY = ("MemoryError", "allocate memory", "bad_alloc", "Unable to allocate")
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ def reason(finished: subprocess.CompletedProcess, under: Conditions) -> str:
     """Why a run ended without a result, in one line."""
     if finished.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and under.time_limit:
         return f"took more than {under.time_limit:g} s of processor time"
+    if under.memory_limit and any(sign in finished.stderr for sign in OUT_OF_MEMORY):
+        return f"needed more than {under.memory_limit:g} GB of memory"
     lines = finished.stderr.strip().splitlines()
     return lines[-1][:300] if lines else f"ended with code {finished.returncode}"
 

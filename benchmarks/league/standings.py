@@ -72,10 +72,14 @@ def tables(results: Iterable[Result]) -> list[Table]:
     ]
 
 
-def complete(methods: Iterable[Method], rows: Iterable[Table]) -> list[Method]:
-    """Learners with a result, or a failure that is written down, for every table."""
-    rows = list(rows)
-    return [one for one in methods if all(one.name in table.results for table in rows)]
+def compared(methods: Iterable[Method], rows: list[Table]) -> tuple[list[Method], list[Table]]:
+    """Learners that ran on most of the tables, and the tables that all of those ran on.
+
+    A failure that is written down is a run. Others are work in progress, and are left out.
+    """
+    ran = {one: sum(one.name in table.results for table in rows) for one in methods}
+    kept = [one for one, number in ran.items() if 2 * number > len(rows)]
+    return kept, [table for table in rows if all(one.name in table.results for one in kept)]
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from craftmaps.learn import *
     from craftmaps.maps import *
     from craftmaps.models import *
+    from craftmaps.search import *
     from craftmaps.tables import *
 
 __version__ = version("craftmaps")
 
-_ROOMS_OF_PUBLIC_NAMES = ("kernels", "tables", "maps", "learn", "models")
+_ROOMS_OF_PUBLIC_NAMES = ("kernels", "tables", "maps", "search", "learn", "models")
 _MODULES = (*_ROOMS_OF_PUBLIC_NAMES, "diagnose", "scale", "deploy")
 
 

@@ -52,7 +52,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [KernelClassifier(), KernelRegressor()], expected_failed_checks=expected_failures
+    [KernelClassifier(None), KernelRegressor(None)], expected_failed_checks=expected_failures
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -61,10 +61,10 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        KernelClassifier(alpha=1.0),
-        KernelClassifier(loss="squared"),
-        KernelRegressor(loss="huber"),
-        KernelRegressor(loss="quantile"),
+        KernelClassifier(None, alpha=1.0),
+        KernelClassifier(None, loss="squared"),
+        KernelRegressor(None, loss="huber"),
+        KernelRegressor(None, loss="quantile"),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -79,7 +79,7 @@ def test_scikit_learn_checks_of_every_loss(estimator, check):
 def test_the_optimum_is_that_of_logistic_regression(y, fit_intercept, weighted):
     weights = RNG.random(400) if weighted else None
     reference = LogisticRegression(C=0.5, tol=1e-10, max_iter=10_000, fit_intercept=fit_intercept)
-    model = KernelClassifier(alpha=2.0, tol=1e-12, fit_intercept=fit_intercept)
+    model = KernelClassifier(None, alpha=2.0, tol=1e-12, fit_intercept=fit_intercept)
     reference.fit(X, y, weights)
     model.fit(X, y, weights)
     wanted = reference.decision_function(X)
@@ -117,7 +117,7 @@ def test_the_optimum_is_that_of_the_quantile_regressor():
     predicted = at_the_minimum(QuantileLoss(0.7, 0.3), y, 1e-9, tol=1e-9)
     loss = partial(mean_pinball_loss, y, alpha=0.7)
     assert loss(predicted) < (1 + 1e-4) * loss(reference.predict(X))
-    wrong = KernelRegressor(loss="quantile", quantile=0.6, alpha=1e-9, tol=1e-9).fit(X, y)
+    wrong = KernelRegressor(None, loss="quantile", quantile=0.6, alpha=1e-9, tol=1e-9).fit(X, y)
     assert loss(wrong.predict(X)) > (1 + 1e-3) * loss(reference.predict(X))
 
 
@@ -154,8 +154,8 @@ def test_quantiles_have_their_share_of_rows_below():
 @pytest.mark.parametrize("y", [TWO, FOUR], ids=["two", "four"])
 def test_weights_are_repeated_rows(y):
     counts = RNG.integers(0, 3, 400)
-    weighted = KernelClassifier(alpha=1.0, tol=1e-12).fit(X, y, counts)
-    repeated = KernelClassifier(alpha=1.0, tol=1e-12).fit(
+    weighted = KernelClassifier(None, alpha=1.0, tol=1e-12).fit(X, y, counts)
+    repeated = KernelClassifier(None, alpha=1.0, tol=1e-12).fit(
         np.repeat(X, counts, axis=0), np.repeat(y, counts)
     )
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
@@ -187,7 +187,7 @@ def test_features_that_memory_does_not_hold_are_made_again(monkeypatch):
 @pytest.mark.delicate
 def test_blocks_that_come_once_are_refused():
     with pytest.raises(ValueError, match=r"can be iterated only once.*loss='squared'"):
-        KernelClassifier().fit_blocks(iter([(X, FOUR)]))
+        KernelClassifier(None).fit_blocks(iter([(X, FOUR)]))
 
 
 @pytest.mark.delicate
@@ -196,8 +196,8 @@ def test_balanced_classes_in_a_stream_too():
     weights = LogisticRegression(C=1.0, class_weight="balanced", tol=1e-10, max_iter=1000)
     weights.fit(X, rare)
     for model in (
-        KernelClassifier(alpha=1.0, class_weight="balanced", tol=1e-12).fit(X, rare),
-        KernelClassifier(alpha=1.0, class_weight="balanced", tol=1e-12).fit_blocks(
+        KernelClassifier(None, alpha=1.0, class_weight="balanced", tol=1e-12).fit(X, rare),
+        KernelClassifier(None, alpha=1.0, class_weight="balanced", tol=1e-12).fit_blocks(
             [(X[:150], rare[:150]), (X[150:], rare[150:])], classes=["no", "yes"]
         ),
     ):
@@ -230,9 +230,9 @@ def test_a_penalty_of_the_map():
 
 @pytest.mark.delicate
 def test_sparse_rows_and_float32():
-    dense = KernelClassifier(alpha=1.0, tol=1e-8).fit(X, FOUR)
+    dense = KernelClassifier(None, alpha=1.0, tol=1e-8).fit(X, FOUR)
     for rows in (sparse.csr_array(X), X.astype(np.float32)):
-        model = KernelClassifier(alpha=1.0, tol=1e-8).fit(rows, FOUR)
+        model = KernelClassifier(None, alpha=1.0, tol=1e-8).fit(rows, FOUR)
         np.testing.assert_allclose(model.predict_proba(rows), dense.predict_proba(X), atol=1e-3)
 
 
@@ -243,10 +243,10 @@ def test_separable_rows_one_row_per_class_and_constant_columns():
         (np.repeat([[1.0, 0.0], [0.0, 1.0]], 30, axis=0), np.repeat([0, 1], 30)),
         (np.hstack([X, np.ones((400, 2))]), FOUR),
     ):
-        model = KernelClassifier().fit(rows, y)
+        model = KernelClassifier(None).fit(rows, y)
         assert np.isfinite(model.predict_proba(rows)).all()
     assert (
-        KernelClassifier()
+        KernelClassifier(None)
         .fit(np.eye(2).repeat(20, 0), np.repeat([0, 1], 20))
         .score(np.eye(2), [0, 1])
     )
@@ -254,7 +254,7 @@ def test_separable_rows_one_row_per_class_and_constant_columns():
 
 @pytest.mark.delicate
 def test_a_class_that_no_row_has():
-    model = KernelClassifier(alpha=1.0).fit_blocks(
+    model = KernelClassifier(None, alpha=1.0).fit_blocks(
         [(X, FOUR)], classes=["ant", "bee", "cat", "dog", "elk"]
     )
     assert "elk" not in model.predict(X)
@@ -285,8 +285,8 @@ def test_squared_loss_is_that_of_the_one_pass_learners():
     first = OnePassRegressor(feature_map).fit(X, y)
     assert np.array_equal(first.coef_, KernelRegressor(feature_map).fit(X, y).coef_)
     assert hasattr(same, "partial_fit")
-    assert not hasattr(KernelClassifier(), "partial_fit")
-    assert not hasattr(KernelClassifier(), "merge")
+    assert not hasattr(KernelClassifier(None), "partial_fit")
+    assert not hasattr(KernelClassifier(None), "merge")
 
 
 @pytest.mark.delicate
@@ -318,18 +318,18 @@ def test_several_targets(tmp_path):
 def test_alpha_is_judged_by_rows_held_out():
     noise = RNG.standard_normal((400, 300))
     wide = np.hstack([X, noise])
-    model = KernelClassifier().fit(wide, FOUR)
+    model = KernelClassifier(None).fit(wide, FOUR)
     assert len(model.alphas_) == len(model.scores_) >= 3
     lower, higher = model.alphas_[0], model.alphas_[-1]
     assert lower <= model.alpha_ <= higher
-    given = KernelClassifier(alpha=[lower, model.alpha_, higher]).fit(wide, FOUR)
+    given = KernelClassifier(None, alpha=[lower, model.alpha_, higher]).fit(wide, FOUR)
     assert given.alpha_ == model.alpha_
 
 
 @pytest.mark.delicate
 def test_passes_that_are_too_few_are_told():
     with pytest.warns(ConvergenceWarning, match="2 passes did not minimize the loss"):
-        model = KernelClassifier(alpha=1e-3, max_passes=2).fit(X, FOUR)
+        model = KernelClassifier(None, alpha=1e-3, max_passes=2).fit(X, FOUR)
     assert model.n_passes_ == 2
 
 
@@ -374,12 +374,14 @@ def test_a_descent_reaches_the_minimum_of_a_quadratic():
 @pytest.mark.delicate
 def test_the_fit_of_no_weight_is_refused():
     with pytest.raises(ValueError, match="the weights of all rows are zero"):
-        KernelClassifier(alpha=1.0).fit(X, FOUR, np.zeros(400))
+        KernelClassifier(None, alpha=1.0).fit(X, FOUR, np.zeros(400))
 
 
 def test_only_sums_can_be_resumed(tmp_path):
-    model = KernelClassifier(alpha=1.0).fit(X, FOUR)
+    model = KernelClassifier(None, alpha=1.0).fit(X, FOUR)
     with pytest.raises(ValueError, match="loss='log' has none; save it without"):
         model.save(tmp_path / "model.craft", resumable=True)
-    KernelClassifier(loss="squared").fit(X, FOUR).save(tmp_path / "model.craft", resumable=True)
+    KernelClassifier(None, loss="squared").fit(X, FOUR).save(
+        tmp_path / "model.craft", resumable=True
+    )
     assert craftmaps.load(tmp_path / "model.craft").partial_fit(X, FOUR).n_samples_seen_ == 800

@@ -42,6 +42,7 @@ from craftmaps import (
     Gaussian,
     ImageMap,
     KernelClassifier,
+    KernelPCA,
     KernelRegressor,
     Matern,
     MetricMap,
@@ -170,6 +171,14 @@ def models():
     yield "kernel-classifier", KernelClassifier(sketch, alpha=1.0).fit(ROWS, LABELS), {}
     two_classes = KernelClassifier(sketch, alpha=1.0).fit(ROWS, LABELS[0] == LABELS)
     yield "kernel-classifier-two", two_classes, {}
+    known = OnePassRegressor(sketch, decay=0.9).fit(ROWS, ROWS[:, :2])
+    yield "regressor-uncertainty", known, {"uncertainty": True}
+    few = OnePassRegressor(sketch, alpha=1.0).fit(ROWS[:9], ROWS[:9, 0])
+    yield "regressor-uncertainty-few", few, {"uncertainty": True}
+    forgetful = OnePassRegressor(sketch).fit(ROWS, ROWS[:, 0]).forget(ROWS[:9], ROWS[:9, 0])
+    yield "regressor-forgetful", forgetful, {"resumable": True}
+    yield "components", KernelPCA(sketch, 3).fit(ROWS), {}
+    yield "components-resumable", KernelPCA(sketch, 3).fit(ROWS), {"resumable": True}
     robust = KernelRegressor(sketch, loss="huber", alpha=1.0).fit(ROWS, ROWS[:, 0])
     yield "kernel-regressor", robust, {}
     kinds = {"text": "text"}
@@ -377,9 +386,15 @@ def use(model, kind):
     X = [X, X.astype(np.float32), sparse.csr_array(X)][kind]
     if hasattr(type(model), "transform"):
         model.transform(TABLE if hasattr(model, "feature_names_in_") else X)
+        if isinstance(model, KernelPCA) and model.explained_variance_ratio_.size:
+            model.partial_fit(X).transform(X)
         return
     model.predict(X)
+    if isinstance(model, OnePassRegressor) and model._stream.conformal is not None:
+        model.predict_interval(X)
+        model.sample_y(X)
     if isinstance(model, OnePassClassifier):
+        model.predict_set(X)
         model.predict_proba(X)
         model.decision_function(X)
     if not hasattr(model, "partial_fit"):  # a loss that takes several passes

@@ -10,6 +10,7 @@ import craftmaps
 CONTRACT = [
     "OnePassClassifier",
     "OnePassRegressor",
+    "KernelPCA",
     "NormalEquations",
     "TableEncoder",
     "ScaledMap",

@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("pandas")
 
 from benchmarks.league import results
+from benchmarks.league.columns import plain
 from benchmarks.league.datasets import DATASETS, Rows
 from benchmarks.league.methods import METHODS
-from benchmarks.league.standings import complete, share_below, standings, tables
+from benchmarks.league.standings import compared, share_below, standings, tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,7 +70,7 @@ def test_runs_are_kept_resumed_and_reported(tmp_path):
     league(tmp_path, "report", "--results", str(file), "--page", str(page))
     text = page.read_text()
     assert "## Classification: 1 tables" in text
-    assert "| phoneme, 60 rows | 60 x 3 |" in text
+    assert "| phoneme, 60 rows | classification | 60 | 50 | 3 | 2 |" in text
     assert page.with_suffix(".png").stat().st_size > 1000
 
 
@@ -109,11 +110,14 @@ def test_standings_of_made_up_results():
             made_up("crx", "lightgbm", 0.0, seconds=0.001, log_loss=0.2),
             made_up("crx", "forest", 0.01, seconds=0.03, log_loss=0.3),
             made_up("crx", "svm", None, seconds=None, failure="took more than 10 s"),
+            made_up("phoneme", "lightgbm", 0.5),  # the others have not come to it
             made_up("wine", "forest", 0.5, "regression"),
+            made_up("german", "mlp", 0.01),
         ]
     )
+    assert [table.label for table in rows] == ["crx", "german", "phoneme"]
+    methods, rows = compared(METHODS, rows)
     assert [table.label for table in rows] == ["crx", "german"]
-    methods = complete(METHODS, rows)
     assert [one.name for one in methods] == ["lightgbm", "forest", "svm"]
     found = {one.method.name: one for one in standings(methods, rows)}
     assert list(found) == ["lightgbm", "forest", "svm"]
@@ -160,5 +164,10 @@ def test_real_tables_are_read_and_split(name):
     assert len(rows.X) == len(rows.y) > len(rows.y_test) == len(rows.X_test) > 50
     assert rows.X.shape[1] == rows.X_test.shape[1]
     assert not np.isnan(rows.y).any()
+    X, X_test = plain(rows.X, rows.X_test)
+    if hasattr(X, "dtypes"):
+        kinds = {str(kind) for kind in X.dtypes}
+        assert kinds <= {"category", "int32", "int64", "float64"}
+        assert X.dtypes.equals(X_test.dtypes)
     if rows.n_classes:
         assert set(np.unique(rows.y)) == set(range(rows.n_classes))

@@ -266,6 +266,22 @@ def test_the_scheduler_sends_one_sum(cluster, data, feature_map, monkeypatch):
     assert isinstance(computed[1][0], bytes)
 
 
+def test_intervals_and_sets(data, feature_map):
+    X, y = arrays(data)
+    regressor = fit(OnePassRegressor(feature_map), X, X[:, 0])
+    ends = predict(regressor, X, "predict_interval")
+    assert ends.shape == (3000, 2)
+    np.testing.assert_allclose(
+        ends.compute(), regressor.predict_interval(data[0]), rtol=1e-4, atol=1e-4
+    )
+    classifier = fit(OnePassClassifier(feature_map), X, y)
+    sets = predict(classifier, X, "predict_set").compute()
+    assert np.array_equal(sets, classifier.predict_set(data[0]))
+    frame = dd.from_pandas(pd.DataFrame(data[0]), npartitions=4)
+    columns = predict(regressor, frame, "predict_interval").compute().columns
+    assert columns.tolist() == ["lower", "upper"]
+
+
 def test_complaints(data, feature_map):
     X, y = arrays(data)
     model = OnePassClassifier(feature_map)

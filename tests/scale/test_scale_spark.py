@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 
 from craftmaps import (
     Gaussian,
+    KernelPCA,
     Nystroem,
     OnePassClassifier,
     OnePassRegressor,
@@ -152,6 +153,27 @@ def test_arrays_of_float_are_learnt_in_single_precision(frame, data, feature_map
     assert found._stream.sample.Z.dtype == np.float32
     local = OnePassRegressor(feature_map, alpha=1.0).fit(data[0].astype(np.float32), data[0][:, 2])
     np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-4)
+
+
+def test_components_and_intervals(frame, data, feature_map):
+    X, _ = data
+    found = fit(KernelPCA(feature_map, 3), frame, features="array")
+    local = KernelPCA(feature_map, 3).fit(X)
+    np.testing.assert_allclose(found.components_, local.components_, atol=1e-8)
+    drawn = fit(
+        KernelPCA(RandomMaclaurin(Polynomial(2), 40, random_state=0), 3), frame, features=PLAIN
+    )
+    assert drawn.n_samples_seen_ == len(X)
+    rows = predict(found, frame, features="array", method="transform").collect()
+    values = np.array([row["prediction"] for row in rows])
+    np.testing.assert_allclose(values, local.transform([row["array"] for row in rows]), atol=1e-8)
+    model = fit(OnePassRegressor(feature_map), frame, features="array", target="weight")
+    rows = predict(model, frame, features="array", method="predict_interval").collect()
+    ends = np.array([row["prediction"] for row in rows])
+    assert ends.shape == (len(X), 2)
+    np.testing.assert_allclose(
+        ends, model.predict_interval([row["array"] for row in rows]), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_complaints(frame, feature_map):

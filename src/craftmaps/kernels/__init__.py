@@ -22,6 +22,7 @@ from craftmaps.kernels.shift_invariant import (
     Matern,
     ShiftInvariantKernel,
 )
+from craftmaps.kernels.sums import Sum
 
 __all__ = [
     "Cauchy",
@@ -36,6 +37,7 @@ __all__ = [
     "Polynomial",
     "ShiftInvariant",
     "ShiftInvariantKernel",
+    "Sum",
     "VovkInfinite",
     "VovkReal",
 ]

@@ -2,12 +2,14 @@
 
 from craftmaps.learn.classifier import OnePassClassifier
 from craftmaps.learn.kernel_classifier import KernelClassifier
+from craftmaps.learn.kernel_pca import KernelPCA
 from craftmaps.learn.kernel_regressor import KernelRegressor
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.regressor import OnePassRegressor
 
 __all__ = [
     "KernelClassifier",
+    "KernelPCA",
     "KernelRegressor",
     "NormalEquations",
     "OnePassClassifier",

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import validate_data
@@ -21,6 +21,7 @@ from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import Encode, FeatureStream, fill_features
 from craftmaps.learn.uncertainty import Posterior
 from craftmaps.storage import model_file
+from craftmaps.tables.table import column_of_text
 from craftmaps.validation import is_integer
 
 FLOATS = (np.float64, np.float32)
@@ -35,7 +36,8 @@ class Learner(BaseEstimator):
 
     A subclass is a loss, or a kind of target. It overrides these hooks:
 
-    - `_validated(X, y, reset)`: the arrays of rows and targets that a caller gave;
+    - `_validated(X, y, reset)`: the rows and targets that a caller gave, checked;
+    - `_valid_targets(y)`: the targets alone, checked, where rows are tables;
     - `_set_targets(y, classes)`: what the first targets tell, such as the classes;
     - `_targets(y)`: the targets in the form that the stream keeps;
     - `_encode` and `_n_columns`: the columns that are predicted for targets of that form;
@@ -43,19 +45,24 @@ class Learner(BaseEstimator):
     - `_solve()`: the solution for all rows so far.
 
     `_check_targets`, `_more_targets`, `_row_weights`, `_check_parameters` and `_calibrate` may be
-    overridden too. `classes` are the labels that a caller of a classifier announces.
+    overridden too, and `_valid_rows`, `_encoded` and `_needs_rows` where rows are tables. `classes`
+    are the labels that a caller of a classifier announces.
     """
 
     feature_map: Any
     block_rows: int
     map_rows: int | None
     feature_map_: Any
+    encoder_: Any = None
     _stream: FeatureStream
     _probe: Any = None  # a row of the data, if the sums of rows are kept
     _probe_features: Any = None
 
     @abstractmethod
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]: ...
+
+    @abstractmethod
+    def _valid_targets(self, y: Any) -> np.ndarray: ...
 
     @abstractmethod
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None: ...
@@ -84,6 +91,10 @@ class Learner(BaseEstimator):
 
     def _more_targets(self, classes: Any) -> None:
         """Take classes that are announced with a later block."""
+
+    def _map_targets(self, y: np.ndarray) -> Any:
+        """What the feature map is told about the targets."""
+        return y
 
     def _row_weights(
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
@@ -285,7 +296,7 @@ class Learner(BaseEstimator):
         self, blocks: Blocks, total: int | None, progress: bool | None, classes: Any
     ) -> None:
         """Fit the map on a sample of all rows, in a pass of its own, if that is possible."""
-        if not map_rows.needs_rows(self.feature_map) or iter(blocks) is blocks:
+        if iter(blocks) is blocks or not self._needs_rows_of(blocks):
             return
         sample, begun = map_rows.StreamSample(self._sample_size()), False
         with Progress(total, progress, "sample for the map: ") as line:
@@ -307,10 +318,9 @@ class Learner(BaseEstimator):
         """Fit the map on the first rows, unless it is fitted; returns all blocks that remain."""
         if hasattr(self, "_stream"):
             return remaining
-        wanted = self._sample_size() if map_rows.needs_rows(self.feature_map) else 1
         held: list[Any] = []
         rows: list[tuple[Any, np.ndarray]] = []
-        n_rows = 0
+        n_rows, wanted = 0, self._sample_size()
         for item in remaining:
             item = deepcopy(item)  # an iterator may use its arrays again for the next block
             held.append(item)
@@ -318,6 +328,7 @@ class Learner(BaseEstimator):
             if not rows:
                 self._check_targets(y)
                 self._set_targets(y, classes)
+                wanted = wanted if self._needs_rows(X) else 1
             rows.append((X, y))
             n_rows += X.shape[0]
             if wanted is not None and n_rows >= wanted:
@@ -371,7 +382,7 @@ class Learner(BaseEstimator):
 
     def _add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, line: Progress) -> None:
         targets = self._targets(y)
-        self._stream.add(X, targets, self._row_weights(weights, y, targets), line)
+        self._stream.add(self._encoded(X), targets, self._row_weights(weights, y, targets), line)
 
     def _fit_map(self, X: Any, y: np.ndarray, n_rows: int | None = None) -> None:
         """Fit the map on validated rows and make a stream that is empty.
@@ -380,9 +391,9 @@ class Learner(BaseEstimator):
         """
         self._check_parameters()
         self._targets(y)  # complains about targets before the map is fitted
-        feature_map = self.feature_map
+        feature_map = self._new_map(n_rows)
         if feature_map is not None:
-            feature_map = clone(feature_map).fit(X, y)
+            feature_map = feature_map.fit(X, self._map_targets(y))
         width = X.shape[1] if feature_map is None else feature_map.transform(X[:1]).shape[1]
         stream = self._new_stream(feature_map, width, n_rows, X.dtype)
         self.feature_map_, self._stream = feature_map, stream
@@ -390,12 +401,24 @@ class Learner(BaseEstimator):
         first = int(np.argmax(row_norms(X[:_PROBED_ROWS]) > 0))
         self._probe = X[first : first + 1].copy()
 
+    def _new_map(self, n_rows: int | None = None) -> Any:
+        """An unfitted map; n_rows is how many rows will come in all, None if not known."""
+        return None if self.feature_map is None else clone(self.feature_map)
+
     def _sample_size(self) -> int | None:
         self._check_parameters()
-        return map_rows.sample_size(self.feature_map, self.map_rows)
+        return map_rows.sample_size(self._new_map(), self.map_rows)
+
+    def _needs_rows(self, X: Any) -> bool:
+        """Whether anything is fitted on rows such as X before the learner learns from them."""
+        return map_rows.needs_rows(self.feature_map)
+
+    def _needs_rows_of(self, blocks: Blocks) -> bool:
+        """The same for blocks that can be iterated again."""
+        return map_rows.needs_rows(self.feature_map)
 
     def _sampled(self, X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
-        if not map_rows.needs_rows(self.feature_map):
+        if not self._needs_rows(X):
             return X, y
         return map_rows.sampled(X, y, self._sample_size())
 
@@ -408,14 +431,23 @@ class Learner(BaseEstimator):
     def _features(self, X: Any) -> Iterator[np.ndarray]:
         """Features of rows, some at a time, in a buffer that is used again."""
         stream = self._begun()
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * X.dtype.itemsize))
-        buffer = np.empty((min(step, X.shape[0]), stream.n_features), X.dtype)
+        X = self._valid_rows(X)
+        dtype = np.dtype(X.dtype if self.encoder_ is None else self.encoder_.dtype)
+        step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * dtype.itemsize))
+        buffer = np.empty((min(step, X.shape[0]), stream.n_features), dtype)
         for start in range(0, X.shape[0], step):
-            rows = X[start : start + step]
+            rows = self._encoded(X[start : start + step])
             Z = buffer[: rows.shape[0]]
             fill_features(stream.feature_map, rows, Z)
             yield Z
+
+    def _valid_rows(self, X: Any) -> Any:
+        """The rows that a caller wants predictions for, checked."""
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+
+    def _encoded(self, X: Any) -> Any:
+        """Validated rows as numbers, as the map takes them."""
+        return X
 
     def _begun(self) -> FeatureStream:
         """The stream of rows; complains if there is none."""
@@ -458,3 +490,18 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
             f"row, got shape {weights.shape}."
         )
     return np.asarray(weights)
+
+
+def refuse_text(learner: Any, X: Any) -> None:
+    """Raise ValueError if a column of the table X holds text or dates, which is no number."""
+    name = column_of_text(X)
+    if name is None:
+        return
+    if hasattr(learner, "encoder"):
+        way_out = "set encoder='auto'"
+    else:
+        kind = "KernelClassifier" if is_classifier(learner) else "KernelRegressor"
+        way_out = f"use {kind}, which encodes such tables"
+    raise ValueError(
+        f"{type(learner).__name__} takes numbers, and column {name!r} holds none; {way_out}."
+    )

@@ -15,6 +15,7 @@ from craftmaps.learn.stream import fill_features
 from craftmaps.storage import array_file
 from craftmaps.storage.folder_lock import FolderLock
 from craftmaps.storage.packing import Packer, Unpacker
+from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import warn
 
 _KEPT = 2  # files in the folder: the newest, and the one before it
@@ -196,7 +197,7 @@ def positioned(
     n_learnt, n_rows, learnt = position or (0, 0, "")
     rows, number, digest = 0, 0, ""
     for number, block in enumerate(map(unpacked, blocks), 1):
-        rows += np.shape(block[0])[0]
+        rows += _n_rows(block[0])
         if kept:
             digest = _digest_of(digest, block)
         if number > n_learnt:
@@ -250,10 +251,20 @@ def _described(value: Any) -> str:
     return repr(value)
 
 
+def _n_rows(X: Any) -> int:
+    return table_of(X).n_rows if is_table(X) else int(np.shape(X)[0])
+
+
 def _digest_of(before: str, block: tuple[Any, Any, Any]) -> str:
     """Of a block, and of those before it."""
     X, y, weights = block
-    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (np.asarray(X),)
+    if is_table(X):
+        table = table_of(X)
+        parts = [np.array(table.names), *(table.read(name).data for name in table.names)]
+    elif sparse.issparse(X):
+        parts = [X.data, X.indices, X.indptr]
+    else:
+        parts = [np.asarray(X)]
     weighted = () if weights is None else (np.asarray(weights),)
     return _digest(*parts, np.asarray(y), *weighted, before=before)
 

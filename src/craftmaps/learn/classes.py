@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from craftmaps.learn.base import FLOATS, Learner
+from craftmaps.learn.base import FLOATS, Learner, refuse_text
 from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest, code_for
 from craftmaps.learn.stream import Encode
 from craftmaps.validation import generator
@@ -67,8 +68,15 @@ class ClassLearner(ClassifierMixin, Learner):
         return slice(1 if self._code.n_bits == 2 and self.code_matrix_ is None else 0, None)
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if reset:
+            refuse_text(self, X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset)
         return X, y
+
+    def _valid_targets(self, y: Any) -> np.ndarray:
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        return np.asarray(labels)
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
         if classes is None:

@@ -28,10 +28,15 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     Parameters
     ----------
-    feature_map : transformer or None, default=None
-        Turns rows into features: a map of this package or any scikit-learn transformer. None takes
-        the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`; wrap
-        a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
+    feature_map : "auto", transformer or None, default="auto"
+        Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
+        rows, within `budget`, see `AutoMap`. It can also be a map of this package or any
+        scikit-learn transformer. None takes the rows as they are. A clone of it is fitted on a
+        sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
+        to have it used as it is.
+    budget : int, str or None, default=None
+        What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
+        "200MB"; a prediction time, "1ms/row"; "unlimited"; or None for 2,048 components.
     loss : {"log", "squared"}, default="log"
         "squared" makes this an `OnePassClassifier`, with `partial_fit` and `merge`.
     alpha : "auto", float or sequence of floats, default="auto"
@@ -58,8 +63,14 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     map_rows : int or None, default=10000
         The feature map is fitted on a uniform sample of so many rows, chosen by their places; on
         all rows if it is None. A map with `n_components` gets at least two rows for each of them.
+    encoder : "auto", TableEncoder or None, default="auto"
+        Turns tables into numbers before the map. "auto" encodes data frames, dicts of columns,
+        arrays of objects and dense arrays with missing values by a `TableEncoder`, and takes other
+        arrays as they are. A clone of a TableEncoder encodes any rows. Both are fitted on the rows
+        of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
+        is. None takes numbers only.
     random_state : int, RandomState instance, Generator or None, default=None
-        For random codes. The feature map has its own.
+        For random codes, and for feature_map="auto". Other maps have their own.
 
     Attributes
     ----------
@@ -71,6 +82,8 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         The alphas that were tried, and the summed log-loss of the rows held out.
     n_passes_ : int
         Passes over the features that the fit took.
+    encoder_ : TableEncoder or None
+        What turned the table into numbers; None if rows were taken as they are.
     feature_map_, n_samples_seen_, code_matrix_, decoder_, solution_
         As in OnePassClassifier.
 
@@ -99,8 +112,9 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     def __init__(
         self,
-        feature_map: Any = None,
+        feature_map: Any = "auto",
         *,
+        budget: Any = None,
         loss: str = "log",
         alpha: Any = "auto",
         codes: Any = "one-vs-rest",
@@ -112,9 +126,11 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         max_passes: int = 1000,
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
+        encoder: Any = "auto",
         random_state: Any = None,
     ) -> None:
         self.feature_map = feature_map
+        self.budget = budget
         self.loss = loss
         self.alpha = alpha
         self.codes = codes
@@ -126,7 +142,12 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         self.max_passes = max_passes
         self.block_rows = block_rows
         self.map_rows = map_rows
+        self.encoder = encoder
         self.random_state = random_state
+
+    @property
+    def _task(self) -> str:
+        return "classification"
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
         super()._set_targets(y, classes)

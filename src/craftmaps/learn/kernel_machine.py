@@ -16,6 +16,10 @@ from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.rows_again import Batch, RowsAgain
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
+from craftmaps.learn.summary import summary_of
+from craftmaps.learn.table_rows import TableLearner
+from craftmaps.search import AutoMap
+from craftmaps.search.budget import Budget
 from craftmaps.validation import is_integer, is_number
 
 
@@ -23,7 +27,7 @@ def _is_squared(machine: Any) -> bool:
     return bool(machine.loss == "squared")
 
 
-class KernelMachine(OnePass):
+class KernelMachine(TableLearner, OnePass):
     """A learner whose loss is chosen by its parameter `loss`.
 
     The squared loss is that of `OnePass`, from sums. Others are minimized in a few passes over the
@@ -32,6 +36,8 @@ class KernelMachine(OnePass):
     """
 
     loss: str
+    budget: Any
+    random_state: Any
     tol: float
     max_passes: int
     alpha_per_target = False
@@ -46,6 +52,25 @@ class KernelMachine(OnePass):
 
     def _loss_weights(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return weights
+
+    @property
+    @abstractmethod
+    def _task(self) -> str: ...
+
+    def _new_map(self, n_rows: int | None = None) -> Any:
+        if not self._searches:
+            return super()._new_map(n_rows)
+        return AutoMap(
+            task=self._task, budget=self.budget, n_rows=n_rows, random_state=self.random_state
+        )
+
+    @property
+    def _searches(self) -> bool:
+        return isinstance(self.feature_map, str) and self.feature_map == "auto"
+
+    def summary(self) -> str:
+        """What was learned, and how it was found, as a text of a few lines."""
+        return summary_of(self)
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Compute what predictions need beside the solution, while the rows are there."""
@@ -122,7 +147,7 @@ class KernelMachine(OnePass):
         for block in self._blocks_again:
             X, y, _ = unpacked(block)
             X, y = self._validated(X, y, reset=False)
-            yield X, y, np.empty(0)  # targets and weights were kept
+            yield self._encoded(X), y, np.empty(0)  # targets and weights were kept
 
     def _solve(self) -> Solution:
         if _is_squared(self):
@@ -163,6 +188,11 @@ class KernelMachine(OnePass):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if isinstance(self.feature_map, str) and not self._searches:
+            raise ValueError(
+                f"feature_map must be 'auto', a transformer or None, got {self.feature_map!r}."
+            )
+        Budget.parse(self.budget)
         if not is_number(self.tol) or self.tol <= 0:
             raise ValueError(f"tol must be a number above 0, got {self.tol!r}.")
         if not is_integer(self.max_passes) or self.max_passes < 1:

@@ -29,10 +29,15 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
     Parameters
     ----------
-    feature_map : transformer or None, default=None
-        Turns rows into features: a map of this package or any scikit-learn transformer. None takes
-        the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`; wrap
-        a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
+    feature_map : "auto", transformer or None, default="auto"
+        Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
+        rows, within `budget`, see `AutoMap`. It can also be a map of this package or any
+        scikit-learn transformer. None takes the rows as they are. A clone of it is fitted on a
+        sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
+        to have it used as it is.
+    budget : int, str or None, default=None
+        What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
+        "200MB"; a prediction time, "1ms/row"; "unlimited"; or None for 2,048 components.
     loss : {"squared", "huber", "quantile"}, default="squared"
         "squared" makes this an `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5
@@ -54,11 +59,21 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     map_rows : int or None, default=10000
         The feature map is fitted on a uniform sample of so many rows, chosen by their places; on
         all rows if it is None. A map with `n_components` gets at least two rows for each of them.
+    random_state : int, RandomState instance, Generator or None, default=None
+        For feature_map="auto". Other maps have their own.
+    encoder : "auto", TableEncoder or None, default="auto"
+        Turns tables into numbers before the map. "auto" encodes data frames, dicts of columns,
+        arrays of objects and dense arrays with missing values by a `TableEncoder`, and takes other
+        arrays as they are. A clone of a TableEncoder encodes any rows. Both are fitted on the rows
+        of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
+        is. None takes numbers only.
 
     Attributes
     ----------
     coef_, intercept_, alpha_, alphas_, scores_, feature_map_, n_samples_seen_, solution_
         As in OnePassRegressor.
+    encoder_ : TableEncoder or None
+        What turned the table into numbers; None if rows were taken as they are.
     n_passes_ : int
         Passes over the features that the fit took.
 
@@ -78,8 +93,9 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
     def __init__(
         self,
-        feature_map: Any = None,
+        feature_map: Any = "auto",
         *,
+        budget: Any = None,
         loss: str = "squared",
         quantile: float = 0.5,
         epsilon: float = 1.35,
@@ -89,8 +105,11 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         max_passes: int = 1000,
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
+        random_state: Any = None,
+        encoder: Any = "auto",
     ) -> None:
         self.feature_map = feature_map
+        self.budget = budget
         self.loss = loss
         self.quantile = quantile
         self.epsilon = epsilon
@@ -100,6 +119,12 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         self.max_passes = max_passes
         self.block_rows = block_rows
         self.map_rows = map_rows
+        self.random_state = random_state
+        self.encoder = encoder
+
+    @property
+    def _task(self) -> str:
+        return "regression"
 
     def _new_loss(self, fit: Fit) -> Loss:
         """The loss on the scale of residuals, which fits with the loss itself find."""

@@ -11,6 +11,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
+from craftmaps.tables.table import Table
+from craftmaps.tables.table import stacked as stacked_tables
 from craftmaps.validation import is_integer
 
 DEFAULT_MAP_ROWS = 10_000
@@ -109,9 +111,11 @@ class StreamSample:
 
 
 def stacked(blocks: Any) -> Any:
-    """Blocks of rows, all dense or some sparse, as one."""
+    """Blocks of rows, all dense or some sparse, or tables, as one."""
     if len(blocks) == 1:
         return blocks[0]
+    if isinstance(blocks[0], Table):
+        return stacked_tables(blocks)
     if any(map(sparse.issparse, blocks)):
         return sparse.vstack(blocks, format="csr")
     return np.concatenate(blocks)

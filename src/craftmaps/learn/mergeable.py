@@ -119,7 +119,7 @@ class Mergeable(Learner):
         row_weights = self._row_weights(weights, y, targets)
         self._check_rest(float(X.shape[0] if row_weights is None else row_weights.sum()))
         with self._draft() as draft:
-            draft._stream.remove(X, targets, row_weights)
+            draft._stream.remove(self._encoded(X), targets, row_weights)
         return self
 
     def _check_rest(self, removed: float) -> None:

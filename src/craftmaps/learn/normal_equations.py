@@ -291,7 +291,7 @@ class NormalEquations:
             _subtract(Z, reference)
         root = np.ones(len(Z), Z.dtype) if weights is None else np.sqrt(weights).astype(Z.dtype)
         Y = Y.astype(np.float64)
-        y_mean = np.average(Y, axis=0, weights=weights)
+        y_mean = Y.mean(axis=0) if weights is None else weights @ Y / weight
         centred = Y - y_mean
         y_square = np.einsum("ij,ij,i->j", centred, centred, np.square(root, dtype=np.float64))
         if weights is not None:

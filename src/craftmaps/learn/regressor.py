@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from craftmaps.learn.base import FLOATS
+from craftmaps.learn.base import FLOATS, refuse_text
 from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.intervals import Conformal, check_coverage
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
@@ -257,6 +258,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         return posterior
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if reset:
+            refuse_text(self, X)
         X, y = validate_data(
             self,
             X,
@@ -268,6 +271,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
             reset=reset,
         )
         return X, y
+
+    def _valid_targets(self, y: Any) -> np.ndarray:
+        return np.asarray(check_array(y, ensure_2d=False, input_name="y"))
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
         if classes is not None:

@@ -7,6 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from craftmaps.learn.codes import Unchanged
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array, expect_indices
+from craftmaps.tables import TableEncoder
 
 
 def check_regressor(model: Any) -> None:
@@ -32,26 +33,47 @@ def check_classifier(model: Any) -> None:
         expect_indices("labels of rows", used, code.n_classes, (None,))
 
 
-def _check_learner(model: Any, n_targets: int) -> None:
+def check_components(model: Any) -> None:
+    """Raise ValueError unless map, sums and components agree."""
+    expect(isinstance(model._stream.encode, Unchanged), "no code")
+    solution = model._stream.solution
+    _check_learner(model, 0, None if solution is None else len(solution.intercept))
+    expect(solution is None or hasattr(solution, "variances"), "components with their variances")
+
+
+def _check_learner(model: Any, n_targets: int, n_columns: int | None = None) -> None:
     stream, solution = model._stream, model._stream.solution
     maps = [model.feature_map_, stream.feature_map]
     if model._probe_features is not None:  # a checkpoint, whose caller brings the map
         expect(maps == [None, None], "a checkpoint without its map")
         expect_array("features", model._probe_features, "f", (1, stream.n_features))
         maps = []
+    n_encoded = _n_encoded(model)
     for feature_map in maps:
-        width = _width(feature_map, model.n_features_in_)
+        width = _width(feature_map, n_encoded)
         expect(width == stream.n_features, f"a map of {stream.n_features} features")
     for fold in stream.folds:
         expect(fold.n_targets == n_targets or not fold.n_features, f"sums of {n_targets} targets")
     expect(solution is not None or not stream._closed, "a solution")
     if not stream._closed:  # it may be solved again
         model._check_parameters()
-        expect(model.fit_intercept in (False, True), "fit_intercept is True or False")
+        intercept = getattr(model, "fit_intercept", True)
+        expect(intercept in (False, True), "fit_intercept is True or False")
     if solution is not None:
-        expect_array("coef", solution.coef, "f", (stream.n_features, n_targets))
+        width = n_targets if n_columns is None else n_columns
+        expect_array("coef", solution.coef, "f", (stream.n_features, width))
     if model._probe is not None:
-        expect(model._probe.shape == (1, model.n_features_in_), "one row that tells maps apart")
+        expect(model._probe.shape == (1, n_encoded), "one row that tells maps apart")
+
+
+def _n_encoded(model: Any) -> int:
+    """The number of columns that the map of a model is given."""
+    encoder = model.encoder_
+    if encoder is None:
+        return int(model.n_features_in_)
+    expect(isinstance(encoder, TableEncoder) and "columns_" in vars(encoder), "a fitted encoder")
+    expect(encoder.n_features_in_ == model.n_features_in_, "an encoder of these columns")
+    return int(encoder.n_encoded_)
 
 
 def _width(feature_map: Any, n_columns: int) -> int:

@@ -1,6 +1,6 @@
 """A map of scaled rows, as one transformer."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -9,22 +9,23 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, no
 from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.wrapped import WrappedMap, onnx_unit_rows
 from craftmaps.storage.packing import storable
+from craftmaps.tables.scaling import QuantileCurve
 from craftmaps.validation import check_choice, current_name, warn_renamed
 
-COLUMNS = ("none", "center", "standard", "std", "minmax", "maxabs")
+COLUMNS = ("none", "center", "standard", "std", "minmax", "maxabs", "quantile")
 _RENAMED = {"centre": "center", "deviation": "std", "range": "minmax", "maximum": "maxabs"}
-_MOVE_ZEROS = ("center", "standard", "minmax")
+_MOVE_ZEROS = ("center", "standard", "minmax", "quantile")
 
 
 @storable
 class ScaledMap(WrappedMap):
-    """Features of scaled rows: z(s / |s|) for s = a * x + b, with a and b from the columns.
+    """Features of scaled rows: z(s / |s|) for s = a * c(x) + b, with a, b and c from the columns.
 
     Parameters
     ----------
     feature_map : map of this package
         The map that is given the scaled rows.
-    columns : {"none", "center", "standard", "std", "minmax", "maxabs"}, default="none"
+    columns : {"none", "center", "standard", "std", "minmax", "maxabs", "quantile"}, default="none"
         How each column is scaled:
 
         - "none": not at all.
@@ -35,8 +36,13 @@ class ScaledMap(WrappedMap):
         - "minmax": it is mapped to [0, 1], as `MinMaxScaler` does.
         - "maxabs": it is divided by its largest absolute value, as `MaxAbsScaler` does; zeros stay
           zeros.
+        - "quantile": a smooth increasing curve maps its quantiles to those of a normal
+          distribution, for columns with outliers or long tails. A column of two values is
+          standardized instead.
 
         Sparse rows allow "none", "std" and "maxabs".
+    weights : array-like of shape (n_features,) or None, default=None
+        What each scaled column is multiplied by: columns of a larger weight matter more.
     unit_norm : bool, default=True
         Whether each row is then divided by its length.
 
@@ -46,6 +52,8 @@ class ScaledMap(WrappedMap):
         The map, fitted on scaled rows.
     scale_, offset_ : ndarray of shape (n_features,), or None
         What a column is multiplied by, and what is then added to it. None if nothing is.
+    curves_ : list of n_features curves or None, or None
+        The curve of each column before that, with columns="quantile".
 
     Notes
     -----
@@ -65,31 +73,49 @@ class ScaledMap(WrappedMap):
 
     scale_: np.ndarray | None
     offset_: np.ndarray | None
+    curves_: list[QuantileCurve | None] | None = None
 
-    def __init__(self, feature_map: Any, *, columns: str = "none", unit_norm: bool = True) -> None:
+    def __init__(
+        self,
+        feature_map: Any,
+        *,
+        columns: str = "none",
+        unit_norm: bool = True,
+        weights: Any = None,
+    ) -> None:
         self.feature_map = feature_map
         self.columns = columns
         self.unit_norm = unit_norm
+        self.weights = weights
 
     def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
-        scale, offset = _scale_and_offset(self.columns, X)
-        scaled = _applied(X, scale, offset, self.unit_norm)
-        inside = self._fitted_inside(scaled, y, X.dtype)
-        return {"scale_": scale, "offset_": offset, **inside}
+        fitted = fitted_scaling(X, self.columns, self.weights)
+        inside = self._fitted_inside(applied_scaling(X, *fitted, self.unit_norm), y, X.dtype)
+        curves, scale, offset = fitted
+        return {"curves_": curves, "scale_": scale, "offset_": offset, **inside}
 
     def _prepared(self, X: Any) -> Any:
-        return _applied(X, self.scale_, self.offset_, self.unit_norm)
+        return applied_scaling(X, self.curves_, self.scale_, self.offset_, self.unit_norm)
 
     def _check_stored(self) -> None:
         super()._check_stored()
         check_facts(self, scale_=self._is_per_column(self.scale_))
         check_facts(self, offset_=self._is_per_column(self.offset_))
+        curves = self.curves_
+        check_facts(self, curves_=curves is None or len(curves) == self.n_features_in_)
 
     def _is_per_column(self, array: np.ndarray | None) -> bool:
         return array is None or array.shape == (self.n_features_in_,)
 
     def _onnx(self, g: Any, x: str) -> str:
         scaled = g.double(x)
+        if self.curves_ is not None:
+            columns = [g.gather(scaled, np.array([i]), axis=1) for i in range(len(self.curves_))]
+            curved = [
+                column if curve is None else curve.onnx(g, column)
+                for curve, column in zip(self.curves_, columns, strict=True)
+            ]
+            scaled = g.add("Concat", *curved, axis=1)
         if self.scale_ is not None:
             scaled = g.add("Mul", scaled, self.scale_)
         if self.offset_ is not None:
@@ -108,16 +134,59 @@ class ScaledMap(WrappedMap):
         if "factor_" in state:
             state["scale_"] = state.pop("factor_")
             state["columns"] = _RENAMED.get(state["columns"], state["columns"])
-        return state
+        return {"weights": None} | state
+
+
+Curves = list[QuantileCurve | None] | None
+Scaling = tuple[Curves, np.ndarray | None, np.ndarray | None]
 
 
 def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:
     """Scale rows by their own columns, as `ScaledMap` does."""
-    return _applied(X, *_scale_and_offset(columns, X), unit_norm)
+    return applied_scaling(X, *fitted_scaling(X, columns, None), unit_norm)
 
 
-def _applied(X: Any, scale: np.ndarray | None, offset: np.ndarray | None, unit_norm: bool) -> Any:
+def fitted_scaling(X: Any, columns: str, weights: Any) -> Scaling:
+    """Curves, factors and summands of the columns of X."""
+    curves: Curves = None
+    if columns == "quantile":
+        if sparse.issparse(X):
+            _refuse_sparse(columns)
+        curves = [_curve(column) for column in X.T.astype(np.float64)]
+        X, columns = _curved(X, curves), "standard"
+    scale, offset = _scale_and_offset(columns, X)
+    if weights is None:
+        return curves, scale, offset
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (X.shape[1],) or not np.isfinite(weights).all():
+        raise ValueError(
+            f"weights must be {X.shape[1]} finite numbers, one per column, got shape "
+            f"{weights.shape}."
+        )
+    scale = weights if scale is None else scale * weights
+    return curves, scale, None if offset is None else offset * weights
+
+
+def _curve(column: np.ndarray) -> QuantileCurve | None:
+    """The curve of a column, or None if it has two values at most."""
+    low, high = column.min(), column.max()
+    return QuantileCurve.of(column) if ((column > low) & (column < high)).any() else None
+
+
+def _curved(X: np.ndarray, curves: list[QuantileCurve | None]) -> np.ndarray:
+    result = X.astype(np.float64)
+    for i, curve in enumerate(curves):
+        if curve is not None:
+            result[:, i] = curve(result[:, i])
+    return result
+
+
+def applied_scaling(
+    X: Any, curves: Curves, scale: np.ndarray | None, offset: np.ndarray | None, unit_norm: bool
+) -> Any:
     """Scaled rows, in float64 because a column may be large beside its standard deviation."""
+    if curves is not None:
+        X = _curved(X.toarray() if sparse.issparse(X) else X, curves)
     if scale is not None:
         X = X.multiply(scale).tocsr() if sparse.issparse(X) else X * scale
     if offset is not None:
@@ -130,10 +199,7 @@ def _scale_and_offset(columns: str, X: Any) -> tuple[np.ndarray | None, np.ndarr
     columns = current_name("columns", columns, _RENAMED)
     check_choice("columns", columns, COLUMNS)
     if sparse.issparse(X) and columns in _MOVE_ZEROS:
-        raise ValueError(
-            f"columns={columns!r} would fill the zeros of sparse rows; use 'std', 'maxabs' or "
-            f"'none'."
-        )
+        _refuse_sparse(columns)
     if columns == "none":
         return None, None
     X = X.astype(np.float64)
@@ -147,3 +213,9 @@ def _scale_and_offset(columns: str, X: Any) -> tuple[np.ndarray | None, np.ndarr
         return None, -scaler.mean_
     scale = 1 / scaler.scale_
     return scale, None if columns == "std" else -scaler.mean_ * scale
+
+
+def _refuse_sparse(columns: str) -> NoReturn:
+    raise ValueError(
+        f"columns={columns!r} would fill the zeros of sparse rows; use 'std', 'maxabs' or 'none'."
+    )

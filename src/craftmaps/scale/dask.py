@@ -42,13 +42,14 @@ def fit(
 
     Parameters
     ----------
-    estimator : OnePassClassifier or OnePassRegressor
+    estimator : OnePassClassifier, OnePassRegressor or KernelPCA
         Stays as it is.
     X : Dask array, Dask data frame, or list of delayed blocks
         Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight). Columns of data
         frames go by name, whatever their order in a partition.
     y : Dask array, series or data frame
-        It has as many partitions as X; arrays of known chunks are cut like X. None for blocks.
+        It has as many partitions as X; arrays of known chunks are cut like X. None for blocks, and
+        for KernelPCA.
     classes : array-like, default=None
         All labels. Without it a classifier finds them in a first pass, over y alone.
     sample_weight : Dask array or series, default=None
@@ -87,6 +88,8 @@ def fit(
     True
     """
     fold.check_estimator(estimator)
+    if y is None and not fold.needs_targets(estimator) and dask.is_dask_collection(X):
+        y = _zeros(X)
     partitions, lengths = _partitions(X, y, sample_weight)
     if is_classifier(estimator) and classes is None:
         counted = dask.compute(
@@ -120,12 +123,13 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
 
     Parameters
     ----------
-    estimator : fitted OnePassClassifier or OnePassRegressor
+    estimator : fitted OnePassClassifier, OnePassRegressor or KernelPCA
         Its map and coefficients are sent to every worker once; its sums stay here.
     X : Dask array or Dask data frame
         Columns of a data frame go by name where the estimator knows their names.
     method : str, default="predict"
-        "predict", "predict_proba", "decision_function", "predict_set" or "predict_interval".
+        "predict", "predict_proba", "decision_function", "predict_set", "predict_interval" or
+        "transform".
 
     Returns
     -------
@@ -191,6 +195,14 @@ def _delayed(part: Any) -> Any:
     if isinstance(part, da.Array):
         return np.ravel(part.to_delayed())
     return part.simplify().to_delayed(optimize_graph=False)
+
+
+def _zeros(X: Any) -> Any:
+    """A target for rows that need none, in the partitions of X."""
+    if isinstance(X, da.Array):
+        rows = _whole_rows(X, "X")
+        return rows.map_blocks(lambda block: np.zeros(block.shape[0]), drop_axis=1, dtype=float)
+    return X.map_partitions(lambda part: part.iloc[:, 0] * 0.0)
 
 
 def _whole_rows(array: Any, name: str) -> Any:

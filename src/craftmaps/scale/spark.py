@@ -47,7 +47,7 @@ def fit(
 
     Parameters
     ----------
-    estimator : OnePassClassifier or OnePassRegressor
+    estimator : OnePassClassifier, OnePassRegressor or KernelPCA
         Stays as it is.
     frame : pyspark.sql.DataFrame
         A frame of a session with a Spark context. Executors need this package. The frame is read
@@ -57,7 +57,7 @@ def fit(
         A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers.
         Arrays of float are learned in float32, in half the time of the doubles of vectors.
     target : str or sequence of str
-        The column of labels or targets, or several columns of targets.
+        The column of labels or targets, or several columns of targets; KernelPCA needs none.
     classes : array-like, default=None
         All labels. Without it a classifier finds them in a first pass.
     weight : str, default=None
@@ -96,7 +96,9 @@ def fit(
     >>> predict(model, frame, features="features").write.parquet("said")  # doctest: +SKIP
     """
     fold.check_estimator(estimator)
-    features, targets = _names(features), _names(_target(target, label))
+    features, targets = _names(features), []
+    if fold.needs_targets(estimator) or target is not None:
+        targets = _names(_target(target, label))
     columns = [*features, *targets, *([] if weight is None else [weight])]
     _check_columns(frame, columns)
     narrow = frame.select(*columns)
@@ -139,13 +141,14 @@ def predict(
 
     Parameters
     ----------
-    estimator : fitted OnePassClassifier or OnePassRegressor
+    estimator : fitted OnePassClassifier, OnePassRegressor or KernelPCA
         Its map and coefficients are broadcast; its sums stay here.
     frame : pyspark.sql.DataFrame
     features : str or sequence of str
         As in `fit`. Several columns go by name: they may be given in any order.
     method : str, default="predict"
-        "predict", "predict_proba", "decision_function", "predict_set" or "predict_interval".
+        "predict", "predict_proba", "decision_function", "predict_set", "predict_interval" or
+        "transform".
         Probabilities, and whatever else has several values for a row, become arrays of double.
     output : str, default="prediction"
         Name of the column, which the frame must not have yet.
@@ -219,7 +222,7 @@ def _count(targets: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 def _sample(
     frame: Any, read: Callable[..., Any], places: list[np.ndarray] | None
-) -> tuple[Any, np.ndarray]:
+) -> tuple[Any, np.ndarray | None]:
     """The rows at some places of each partition; the first row if none are given."""
     if places is None:
         frame, places = frame.limit(1), [np.zeros(1, int)]
@@ -228,7 +231,7 @@ def _sample(
         raise no_rows()
     parts = sorted(parts, key=itemgetter("part", "first"))
     every_X, every_y = zip(*(pickle.loads(part["rows"]) for part in parts), strict=True)
-    return stacked(every_X), np.concatenate(every_y)
+    return stacked(every_X), None if every_y[0] is None else np.concatenate(every_y)
 
 
 def _chosen(

@@ -1,6 +1,7 @@
 """A table of columns of any type as rows of numbers."""
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -61,6 +62,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         a `kind` and the `names` of its encoded columns.
     dropped_ : dict
         The columns that were left out, with the reason.
+    is_sparse_ : bool
+        Whether `fit` was given a sparse matrix, whose columns pass as they are.
+    n_encoded_ : int
+        Number of encoded columns.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Names of the columns of the table, if it has names.
@@ -98,7 +103,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_: list[Any]
     dropped_: dict[str, str]
     _names: list[str]
-    _is_sparse: bool
+    is_sparse_: bool
 
     def __init__(
         self,
@@ -129,7 +134,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         if sparse.issparse(X):
             X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS)
-            self.columns_, self.dropped_, self._is_sparse = [], {}, True
+            self.columns_, self.dropped_, self.is_sparse_ = [], {}, True
             self._names = [f"x{j}" for j in range(X.shape[1])]
             return self
         table = table_of(X)
@@ -141,7 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 + ", ".join(f"{name!r} is {reason}" for name, reason in list(dropped.items())[:5])
             )
         self._set_names(table)
-        self.columns_, self.dropped_, self._is_sparse = columns, dropped, False
+        self.columns_, self.dropped_, self.is_sparse_ = columns, dropped, False
         return self
 
     def transform(self, X: Any) -> Any:
@@ -156,11 +161,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_encoded_columns), or a CSR matrix if X is sparse
         """
+        return self.encode(X)
+
+    def encode(self, X: Any) -> Any:
+        """The same as `transform`, whatever `set_output` says."""
         check_is_fitted(self, "columns_")
-        if self._is_sparse or sparse.issparse(X):
+        if self.is_sparse_ or sparse.issparse(X):
             return self._passed(X)
         table = self._as_fitted(table_of(X))
-        out = np.empty((table.n_rows, self._n_features_out), self.dtype)
+        out = np.empty((table.n_rows, self.n_encoded_), self.dtype)
         for rows in gen_batches(table.n_rows, _BLOCK_ROWS):
             some, first = table[rows], 0
             for column in self.columns_:
@@ -172,7 +181,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def summary(self) -> str:
         """One line of text for each column that says what it became."""
         check_is_fitted(self, "columns_")
-        if self._is_sparse:
+        if self.is_sparse_:
             return f"{self.n_features_in_} sparse columns as they are"
         known = {column.name: column for column in self.columns_}
         name_width = max(map(len, self._names))
@@ -196,7 +205,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         new = self._input_names(input_features)
-        if self._is_sparse:
+        if self.is_sparse_:
             return np.asarray(new, dtype=object)
         names = [
             new[self._names.index(column.name)] + name.removeprefix(column.name)
@@ -205,14 +214,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         return np.asarray(names, dtype=object)
 
+    def is_like(self, other: Self) -> bool:
+        """Whether another fitted encoder encodes every table in the same way."""
+        return (
+            self._names == other._names
+            and np.dtype(self.dtype) == np.dtype(other.dtype)
+            and self.is_sparse_ == other.is_sparse_
+            and len(self.columns_) == len(other.columns_)
+            and all(map(_are_equal, self.columns_, other.columns_))
+        )
+
     def save(self, path: Any) -> None:
         """Write the fitted encoder to one file, from which `craftmaps.load` restores it."""
         check_is_fitted(self, "columns_")
         model_file.save(self, path)
 
     @property
-    def _n_features_out(self) -> int:
-        if self._is_sparse:
+    def n_encoded_(self) -> int:
+        """Number of encoded columns."""
+        check_is_fitted(self, "columns_")
+        if self.is_sparse_:
             return int(self.n_features_in_)
         return sum(len(column.names) for column in self.columns_)
 
@@ -270,7 +291,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _passed(self, X: Any) -> Any:
         """Sparse rows as they are, or as dense rows if `fit` was given a table."""
-        if not self._is_sparse:
+        if not self.is_sparse_:
             return self.transform(check_array(X, accept_sparse="csr", dtype=_FLOATS).toarray())
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         return sparse.csr_matrix(X, dtype=self.dtype)
@@ -310,7 +331,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_stored(self) -> None:
         self._check_parameters()
         expect(all(isinstance(column, Column) for column in self.columns_), "known columns")
-        expect(bool(self.columns_) != self._is_sparse, "some columns")
+        expect(bool(self.columns_) != self.is_sparse_, "some columns")
         expect(len(self._names) == len({*self._names}) == self.n_features_in_, "different names")
         expect(all(isinstance(name, str) for name in self._names), "names that are text")
         expect({c.name for c in self.columns_} <= {*self._names}, "columns of the table")
@@ -323,6 +344,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two columns, or parts of them, hold the same values."""
+    if not is_dataclass(one):
+        return bool(np.array_equal(one, other))
+    return type(one) is type(other) and all(
+        _are_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
+    )
 
 
 def _check_size(table: Table) -> None:

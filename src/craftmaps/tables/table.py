@@ -10,6 +10,8 @@ from scipy import sparse
 from craftmaps.tables import values
 from craftmaps.tables.values import CannotEncodeError, Values
 
+_ROWS_TO_LOOK_AT = 100
+
 
 class Table:
     """Columns by name, of equal lengths.
@@ -70,12 +72,23 @@ class Table:
 
 
 def is_table(X: Any) -> bool:
-    """Whether X has columns of its own: a data frame, an Arrow table or batch, or a dict."""
-    return isinstance(X, Table | Mapping) or _is_batch(X) or _native(X) is not None
+    """Whether X has columns with names: a data frame, an Arrow table or batch, or a dict."""
+    if isinstance(X, Table) or _is_batch(X) or _is_mapping(X):
+        return True
+    frame = _native(X)
+    return frame is not None and _has_names(frame)
+
+
+def column_of_text(X: Any) -> str | None:
+    """The name of the first column of a data frame whose first values are text or dates."""
+    if not is_table(X):
+        return None
+    few = table_of(X)[:_ROWS_TO_LOOK_AT]
+    return next((name for name in few.names if few.read(name).kind in ("text", "date")), None)
 
 
 def has_gaps(X: Any) -> bool:
-    """Whether X is a dense array whose numbers are missing in places, or an array of objects."""
+    """Whether X is dense, and has missing numbers or values that are no numbers."""
     if sparse.issparse(X) or is_table(X):
         return False
     array = np.asarray(X)
@@ -88,7 +101,7 @@ def table_of(X: Any) -> Table:
     """The table that X is: a data frame, an Arrow table or batch, a dict, or a dense array."""
     if isinstance(X, Table):
         return X
-    if isinstance(X, Mapping):
+    if _is_mapping(X):
         return _of_mapping(X)
     if _is_batch(X):
         return _of_mapping({name: X.column(name) for name in X.schema.names})
@@ -97,11 +110,10 @@ def table_of(X: Any) -> Table:
         return _of_array(X)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    named = all(isinstance(name, str) for name in frame.columns)
-    if not named:
-        columns = {str(name): frame[name] for name in frame.columns}
-        return Table(columns, len(frame), named)
-    return Table(frame, len(frame), named)
+    if _has_names(frame):
+        return Table(frame, len(frame), named=True)
+    columns = {f"x{j}": column for j, column in enumerate(frame.iter_columns())}
+    return Table(columns, len(frame), named=False)
 
 
 def stacked(tables: Sequence[Table]) -> Table:
@@ -155,6 +167,14 @@ def _vector(name: str, column: Any) -> np.ndarray:
     objects = np.empty(len(column), dtype=object)
     objects[:] = list(column)
     return objects
+
+
+def _is_mapping(X: Any) -> bool:
+    return isinstance(X, Mapping) and not sparse.issparse(X)  # some sparse arrays are dicts
+
+
+def _has_names(frame: Any) -> bool:
+    return all(isinstance(name, str) for name in frame.columns)
 
 
 def _is_batch(X: Any) -> bool:

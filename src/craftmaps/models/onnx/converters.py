@@ -16,6 +16,7 @@ from skl2onnx.common.data_types import (
 
 from craftmaps.learn import (
     KernelClassifier,
+    KernelPCA,
     KernelRegressor,
     OnePassClassifier,
     OnePassRegressor,
@@ -35,7 +36,7 @@ _OPTIONS = {  # skl2onnx itself takes care of all but the first
 
 def register() -> None:
     """Register every map and learner; twice is as good as once."""
-    learners = (OnePassRegressor, OnePassClassifier, KernelRegressor, KernelClassifier)
+    learners = (OnePassRegressor, OnePassClassifier, KernelRegressor, KernelClassifier, KernelPCA)
     for kind in (*_maps(FeatureMap), *learners):
         options = _OPTIONS if issubclass(kind, OnePassClassifier) else None
         update_registered_converter(

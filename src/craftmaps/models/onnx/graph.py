@@ -72,6 +72,10 @@ class Graph:
         """x in float32."""
         return self.cast(x, TensorProto.FLOAT)
 
+    def integer(self, x: str) -> str:
+        """x as 64-bit integers."""
+        return self.cast(x, TensorProto.INT64)
+
     def gather(self, x: str, indices: np.ndarray, axis: int) -> str:
         """x[..., indices, ...] along an axis."""
         return self.add("Gather", x, self.indices(indices), axis=axis)

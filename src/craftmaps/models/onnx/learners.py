@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
 from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest
 from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
@@ -34,6 +34,8 @@ def outputs(
             return {"label": label, "probabilities": _decisions(g, scores, fitted)}
         scaled = g.add("Mul", scores, float(fitted.temperature_))
         return {"label": label, "probabilities": g.add("Softmax", scaled, axis=1)}
+    if isinstance(fitted, KernelPCA):
+        return {"features": _linear(g, _features(g, x, fitted), fitted)}
     return {"features": onnx_features(g, x, fitted)}
 
 

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
 
 FAN_IN = 4  # sums that one task merges
 _FAR_APART = 1 << 40  # between the first rows of two partitions whose lengths are not known
 
 
 def check_estimator(estimator: Any) -> None:
-    """Raise unless it is one of the two learners whose sums merge."""
-    if not isinstance(estimator, OnePassClassifier | OnePassRegressor):
+    """Raise unless it is one of the learners whose sums merge."""
+    if not isinstance(estimator, OnePassClassifier | OnePassRegressor | KernelPCA):
         raise TypeError(
-            f"clusters fit a OnePassClassifier or a OnePassRegressor, not a "
+            f"clusters fit a OnePassClassifier, a OnePassRegressor or a KernelPCA, not a "
             f"{type(estimator).__name__}; put any other transformer into its feature_map."
         )
     if getattr(estimator, "loss", "squared") != "squared":
@@ -39,6 +39,11 @@ def check_estimator(estimator: Any) -> None:
             f"decay={estimator.decay!r} follows the order of one stream, and partitions have no "
             f"order; use decay=None, or fit_blocks on one machine."
         )
+
+
+def needs_targets(estimator: Any) -> bool:
+    """Whether rows are learned with targets."""
+    return not isinstance(estimator, KernelPCA)
 
 
 def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
@@ -55,9 +60,9 @@ def sums_of(learner: Any, blocks: Iterable[Any], number: int, first_row: int | N
     part = learner.emptied(number * _FAR_APART if first_row is None else first_row)
     try:
         for X, y, weights in blocks:
-            if X.shape[0] != len(y):
+            if y is not None and X.shape[0] != len(y):
                 raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}.")
-            if len(y):
+            if X.shape[0]:
                 part.add(X, y, weights)
     except ValueError as error:
         raise ValueError(f"partition {number}: {_first_sentence(error)}") from error
@@ -88,6 +93,8 @@ def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
     if not callable(getattr(estimator, method, None)):
         raise ValueError(f"a {type(estimator).__name__} has no method {method!r}.")
     floats = np.dtype(dtype if dtype == np.float32 else np.float64)
+    if method == "transform":
+        return np.empty((0, estimator.n_components_), floats)
     if not is_classifier(estimator):
         ends = (2,) if method == "predict_interval" else ()
         return np.empty((0, *np.shape(estimator.intercept_), *ends), floats)

@@ -1,0 +1,282 @@
+"""Principal components of features, from one pass."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from craftmaps.learn.base import FLOATS
+from craftmaps.learn.codes import Unchanged
+from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
+from craftmaps.learn.mergeable import CHECKPOINT_SECONDS, Mergeable
+from craftmaps.learn.solvers.memory import refuse_if_too_large
+from craftmaps.learn.solvers.solution import Solution, check_weight
+from craftmaps.learn.stored import check_components
+from craftmaps.learn.stream import Encode, FeatureStream
+from craftmaps.storage.expect import expect_array
+from craftmaps.storage.packing import storable
+from craftmaps.validation import is_integer
+
+_ROUNDING = 10.0  # units of rounding, for each feature, below which a variance is none
+
+
+@storable
+@dataclass
+class Components(Solution):
+    """Directions of features as coefficients, and the variances along them."""
+
+    variances: np.ndarray | None = None
+    total_variance: float = 0.0
+    centre: np.ndarray | None = None
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        expect_array("variances", self.variances, "f", (len(self.intercept),))
+        expect_array("centre", self.centre, "f", (len(self.coef),))
+
+
+@storable
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
+    """Kernel principal components for any number of rows: those of the features of a map.
+
+    One pass over the rows keeps H = sum (z - m)(z - m)^T. Its eigenvectors are the components, and
+    its eigenvalues divided by n - 1 are the variances along them. The result is that of
+    `sklearn.decomposition.PCA` on the features, and approaches `sklearn.decomposition.KernelPCA` as
+    features become many; sums are added, merged and forgotten as in `OnePassRegressor`.
+
+    Parameters
+    ----------
+    feature_map : transformer or None, default=None
+        Turns rows into features; None takes the rows as they are. A clone of it is fitted on a
+        sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
+        to have it used as it is.
+    n_components : int or None, default=None
+        Number of components, those of the largest variance; None takes as many as features.
+    block_rows : int, default=4096
+        Rows whose features are held at a time and enter the sums together.
+    map_rows : int or None, default=10000
+        Rows that the feature map is fitted on, as in `OnePassRegressor`.
+    decay : float or None, default=None
+        What the weight of every row is multiplied by whenever another row comes.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features of the map)
+        Of length 1; the largest entry of each is positive. Where rows do not vary in so many
+        directions, the last components are 0.
+    explained_variance_ : ndarray of shape (n_components,)
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+    mean_ : ndarray of shape (n_features of the map,)
+    n_components_ : int
+    feature_map_ : fitted transformer or None
+    n_samples_seen_ : int
+
+    Notes
+    -----
+    For E features of n rows the pass takes n E^2 operations and 8 E^2 bytes, the components 4/3 E^3
+    operations. A file has the components; with `resumable=True` it has the sums too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from craftmaps import FourierFeatures, Gaussian, KernelPCA
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> feature_map = FourierFeatures(Gaussian(), n_components=256, random_state=0)
+    >>> pca = KernelPCA(feature_map, n_components=2).fit(X)
+    >>> pca.transform(X).shape
+    (1797, 2)
+    >>> stream = KernelPCA(feature_map, n_components=2)
+    >>> for start in range(0, len(X), 500):
+    ...     _ = stream.partial_fit(X[start : start + 500])
+    >>> stream.explained_variance_ratio_.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        feature_map: Any = None,
+        n_components: int | None = None,
+        *,
+        block_rows: int = 4096,
+        map_rows: int | None = DEFAULT_MAP_ROWS,
+        decay: float | None = None,
+    ) -> None:
+        self.feature_map = feature_map
+        self.n_components = n_components
+        self.block_rows = block_rows
+        self.map_rows = map_rows
+        self.decay = decay
+
+    @property
+    def components_(self) -> np.ndarray:
+        return np.asarray(self.solution_.coef.T)
+
+    @property
+    def explained_variance_(self) -> np.ndarray:
+        return np.asarray(self._components.variances)
+
+    @property
+    def explained_variance_ratio_(self) -> np.ndarray:
+        return np.asarray(self.explained_variance_ / (self._components.total_variance or 1.0))
+
+    @property
+    def mean_(self) -> np.ndarray:
+        return np.asarray(self._components.centre)
+
+    @property
+    def n_components_(self) -> int:
+        return int(self.solution_.coef.shape[1])
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the components of the rows of X, and forget what was learned before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+        """
+        return super().fit(X, None, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from further rows. Components are computed when they are first asked for."""
+        return super().partial_fit(X, None, sample_weight)
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Unlearn rows, see `OnePassRegressor.forget`; y is ignored."""
+        return super().forget(X, None, sample_weight)
+
+    def fit_blocks(
+        self,
+        blocks: Iterable[Any],
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = CHECKPOINT_SECONDS,
+        progress: bool | None = None,
+        every: Any = None,
+    ) -> Self:
+        """Learn from an iterable of X, (X, y) or (X, y, sample_weight); y is ignored.
+
+        The other parameters are those of `OnePassRegressor.fit_blocks`.
+        """
+        return super().fit_blocks(
+            _in_threes(blocks),
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            progress=progress,
+            every=every,
+        )
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Coordinates of rows along the components, of shape (n_samples, n_components)."""
+        return np.concatenate(list(self._predicted(X)))
+
+    @property
+    def _components(self) -> Any:
+        return self.solution_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _solve(self) -> Components:
+        stream = self._stream
+        sums = stream.problem(fit_intercept=True, spanned=False).total()
+        check_weight(sums.weight)
+        n_features = stream.n_features
+        k = n_features if self.n_components is None else int(self.n_components)
+        if k > n_features:
+            raise ValueError(f"n_components={k} must be at most the {n_features} features.")
+        lower, _, _ = sums.system()
+        rows = sums.weight - 1 if sums.weight > 1 else sums.weight
+        total = float(np.trace(lower)) / rows
+        values, vectors = eigh(
+            lower, lower=True, overwrite_a=True, subset_by_index=[n_features - k, n_features - 1]
+        )
+        variances = np.maximum(values[::-1], 0.0) / rows
+        coef = _with_signs(vectors[:, ::-1])
+        eps = float(np.finfo(sums.precision).eps)
+        coef[:, values[::-1] <= _ROUNDING * n_features * eps * max(values[-1], 0.0)] = 0.0
+        centre = sums.z_mean.copy()
+        return Components(
+            coef,
+            -(centre @ coef),
+            alpha=0.0,
+            jitter=0.0,
+            condition=1.0,
+            variances=variances,
+            total_variance=total,
+            centre=centre,
+        )
+
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+        return X, np.empty((X.shape[0], 0))
+
+    def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
+        if classes is not None:
+            raise ValueError("principal components have no classes.")
+
+    def _map_targets(self, y: np.ndarray) -> None:
+        return None
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    @property
+    def _encode(self) -> Encode:
+        return Unchanged()
+
+    @property
+    def _n_columns(self) -> int:
+        return 0
+
+    def _new_stream(
+        self, feature_map: Any, n_features: int, n_rows: int | None, dtype: np.dtype
+    ) -> FeatureStream:
+        capacity = self.block_rows if n_rows is None else min(self.block_rows, n_rows)
+        refuse_if_too_large(n_features, 0, dtype.itemsize)
+        decay = 1.0 if self.decay is None else float(self.decay)
+        return FeatureStream(feature_map, n_features, capacity, dtype, self._encode, decay=decay)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        n = self.n_components
+        if n is not None and (not is_integer(n) or n < 1):
+            raise ValueError(f"n_components must be None or an integer of at least 1, got {n!r}.")
+
+    def _check_stored(self) -> None:
+        check_components(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _with_signs(vectors: np.ndarray) -> np.ndarray:
+    """Columns whose entry of the largest size is positive."""
+    largest = np.abs(vectors).argmax(axis=0)
+    return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+
+
+class _Threes:
+    """Blocks that can be iterated again, with no target where they have none."""
+
+    def __init__(self, blocks: Iterable[Any]) -> None:
+        self._blocks = blocks
+
+    def __iter__(self) -> Iterator[Any]:
+        return ((block, None) if hasattr(block, "shape") else block for block in self._blocks)
+
+
+def _in_threes(blocks: Iterable[Any]) -> Iterable[Any]:
+    if hasattr(blocks, "fingerprint"):  # of files, which always name a target
+        return blocks
+    threes = _Threes(blocks)
+    return iter(threes) if iter(blocks) is blocks else threes

@@ -1,0 +1,111 @@
+"""Tables in front of a learner: columns of any type are encoded before the map sees them."""
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from craftmaps.learn.base import FLOATS, Blocks, Learner
+from craftmaps.learn.checkpoint import unpacked
+from craftmaps.tables import TableEncoder
+from craftmaps.tables.table import has_gaps, is_table, table_of
+
+
+class TableLearner(Learner):
+    """A learner with a parameter `encoder`, which turns tables into rows of numbers.
+
+    `encoder_` is None if rows are taken as they are. Otherwise validated rows are a `Table`, or a
+    sparse matrix, until the learner encodes them: those that the map is fitted on, those that it
+    learns from, and those that it predicts for.
+    """
+
+    encoder: Any
+
+    def _encodes(self, X: Any) -> bool:
+        if isinstance(self.encoder, str):
+            return is_table(X) or has_gaps(X)
+        return self.encoder is not None
+
+    def _needs_rows(self, X: Any) -> bool:
+        return super()._needs_rows(X) or (self._fits_encoder() and self._encodes(X))
+
+    def _needs_rows_of(self, blocks: Blocks) -> bool:
+        if super()._needs_rows_of(blocks) or not self._fits_encoder():
+            return super()._needs_rows_of(blocks)
+        return any(self._encodes(unpacked(block)[0]) for block in islice(blocks, 1))
+
+    def _fits_encoder(self) -> bool:
+        return not (self.encoder is None or isinstance(self.encoder, FrozenEstimator))
+
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if reset:
+            self._check_encoder()
+            self.encoder_ = self._new_encoder() if self._encodes(X) else None
+        if self.encoder_ is None:
+            return super()._validated(X, y, reset=reset)  # type: ignore[safe-super]
+        X = self._opened(X)
+        y = self._valid_targets(y)
+        check_consistent_length(X, y)
+        if reset:
+            self._set_names(X)
+        return X, y
+
+    def _valid_rows(self, X: Any) -> Any:
+        return super()._valid_rows(X) if self.encoder_ is None else self._opened(X)
+
+    def _encoded(self, X: Any) -> Any:
+        return X if self.encoder_ is None else self.encoder_.encode(X)
+
+    def _fit_map(self, X: Any, y: np.ndarray, n_rows: int | None = None) -> None:
+        self._check_parameters()
+        if self.encoder_ is not None and self._fits_encoder():
+            self.encoder_.fit(X)
+        super()._fit_map(self._encoded(X), y, n_rows)
+
+    def _has_features_of(self, other: Any) -> bool:
+        """Whether both learners also encode tables in the same way."""
+        mine, theirs = self.encoder_, other.encoder_
+        if mine is None or theirs is None:
+            return mine is theirs and super()._has_features_of(other)
+        return bool(mine.is_like(theirs) and super()._has_features_of(other))
+
+    def _opened(self, X: Any) -> Any:
+        """A table, whose columns are read later, or a sparse matrix."""
+        if not (sparse.issparse(X) or getattr(self.encoder_, "is_sparse_", False)):
+            return table_of(X)
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+
+    def _set_names(self, X: Any) -> None:
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if getattr(X, "named", False):
+            self.feature_names_in_ = np.asarray(X.names, dtype=object)
+
+    def _new_encoder(self) -> TableEncoder:
+        if isinstance(self.encoder, FrozenEstimator):
+            encoder: TableEncoder = self.encoder.estimator
+            return encoder
+        return TableEncoder() if isinstance(self.encoder, str) else clone(self.encoder)
+
+    def _check_encoder(self) -> None:
+        given = self.encoder
+        if isinstance(given, FrozenEstimator):
+            given = given.estimator
+        is_auto = isinstance(given, str) and given == "auto"
+        if not (given is None or is_auto or isinstance(given, TableEncoder)):
+            raise ValueError(f"encoder must be 'auto', None or a TableEncoder, got {given!r}.")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_encoder()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        encodes = self.encoder is not None
+        tags.input_tags.allow_nan = tags.input_tags.string = encodes
+        tags.input_tags.categorical = encodes
+        return tags

@@ -1,0 +1,6 @@
+"""Which preparation, kernel and map suit these rows: the search behind feature_map="auto"."""
+
+from craftmaps.search.auto_map import AutoMap
+from craftmaps.search.report import Report
+
+__all__ = ["AutoMap", "Report"]

@@ -1,0 +1,162 @@
+"""A feature map that chooses its scaling, kernel and size by itself."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from craftmaps.kernels import Matern
+from craftmaps.maps.base import FeatureMap, onnx_features
+from craftmaps.maps.parts.base import check_facts
+from craftmaps.search.budget import Budget
+from craftmaps.search.candidates import Candidate
+from craftmaps.search.clock import Clock
+from craftmaps.search.preparation import Preparation
+from craftmaps.search.report import Report
+from craftmaps.search.rounds import Rows, Trial, halving
+from craftmaps.search.sized import feature_map, sized_round
+from craftmaps.storage.packing import storable
+from craftmaps.validation import check_choice, is_continuous
+
+_MIN_ROWS = 10  # fewer rows cannot tell kernels apart
+_SHARE_OF_SEARCH = 0.5  # of a training time
+
+
+@storable
+class AutoMap(FeatureMap):
+    """Features of the kernel that suits the rows and their targets best.
+
+    `fit` searches: it tries preparations of the columns (standardized, mapped by quantiles, unit
+    norm), kernels (Gaussian, Matérn, Laplacian, polynomial) of many widths, sums of the best ones
+    and learned weights of the columns. Candidates are compared by exact leave-one-out predictions
+    of kernel ridge regression, on few rows at first, and the best ones on more rows. The result is
+    a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if the budget allows it.
+
+    Parameters
+    ----------
+    task : {"auto", "classification", "regression"}, default="auto"
+        "auto" takes numbers for regression if they have more than 100 different values, or are
+        not whole.
+    budget : int, str or None, default=None
+        A number of components; a training time, "10s" or "5min", half of which is for the search;
+        a memory for training, "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands
+        for 2,048 components.
+    n_rows : int or None, default=None
+        How many rows a learner will be given in all, if `fit` gets only a sample of them.
+    random_state : int, RandomState instance, Generator or None, default=None
+        Draws the samples and the landmarks.
+
+    Attributes
+    ----------
+    feature_map_ : ScaledMap
+        The chosen map, fitted.
+    report_ : Report
+        What was tried, and the expected error.
+
+    See Also
+    --------
+    craftmaps.KernelClassifier, craftmaps.KernelRegressor : learners that use this map by default.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from craftmaps import AutoMap
+    >>> X, y = load_wine(return_X_y=True)
+    >>> feature_map = AutoMap(random_state=0).fit(X, y)
+    >>> bool(feature_map.report_.error < 0.05)
+    True
+    """
+
+    feature_map_: FeatureMap
+    report_: Report | None
+
+    def __init__(
+        self,
+        *,
+        task: str = "auto",
+        budget: Any = None,
+        n_rows: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.task = task
+        self.budget = budget
+        self.n_rows = n_rows
+        self.random_state = random_state
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        """The largest number of output columns; `fit` takes at most one for each row."""
+        budget = Budget.parse(self.budget)
+        return int(budget.amount) if budget.kind == "components" else 1024
+
+    @property
+    def kernel_(self) -> Any:
+        """The chosen kernel."""
+        return self.feature_map_.feature_map_.kernel_
+
+    def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
+        check_choice("task", self.task, ("auto", "classification", "regression"))
+        if y is None:
+            raise ValueError(
+                "AutoMap requires y to be passed, but the target y is None: call fit(X, y)."
+            )
+        y = np.asarray(y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"y has {len(y)} targets for the {X.shape[0]} rows of X.")
+        classification = self.task == "classification"
+        if self.task == "auto":
+            classification = y.ndim == 1 and not is_continuous(y)
+        chosen, report = self._searched(X, y, classification, rng)
+        fitted = chosen.fit(X, y)
+        return {
+            "feature_map_": fitted,
+            "report_": report,
+            "_n_features_out": int(fitted._n_features_out),
+        }
+
+    def _searched(
+        self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
+    ) -> tuple[FeatureMap, Report | None]:
+        """The map to fit, and how it was found."""
+        budget, seed = Budget.parse(self.budget), int(rng.integers(2**31))
+        total = max(X.shape[0], self.n_rows or 0)
+        limit = None if budget.seconds is None else _SHARE_OF_SEARCH * budget.seconds
+        clock = Clock(limit)
+        if X.shape[0] < _MIN_ROWS or _is_constant(y):
+            columns = "none" if sparse.issparse(X) else "standard"
+            plain = Candidate(Preparation(columns), Matern(gamma="median"))
+            return feature_map(plain, self.n_components, X.shape[0], seed), None
+        rows = Rows(X, y, classification, rng)
+        rounds = halving(rows, clock)
+        left = (budget.seconds or np.inf) - clock.elapsed
+        size = budget.components(total, X.shape[1], left)
+        if size < len(rows):
+            rounds.append(sized_round(rows, rounds, size, total, seed))
+        best: Trial = rounds[-1][0]
+        report = Report.of(rounds, classification, budget.text, clock.elapsed)
+        return feature_map(best.candidate, size, X.shape[0], seed), report
+
+    def _fill(self, X: Any, out: np.ndarray) -> None:
+        self.feature_map_._fill(X, out)
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        inner = self.feature_map_
+        check_facts(
+            self,
+            feature_map_=isinstance(inner, FeatureMap)
+            and inner.n_features_in_ == self.n_features_in_
+            and inner._n_features_out == self._n_features_out,
+        )
+
+    def _onnx(self, g: Any, x: str) -> str:
+        return onnx_features(g, x, self.feature_map_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _is_constant(y: np.ndarray) -> bool:
+    return bool((y == y[:1]).all())

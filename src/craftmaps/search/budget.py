@@ -1,0 +1,100 @@
+"""What a user can afford, and the number of components that this pays for."""
+
+import re
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from craftmaps.validation import is_integer
+
+DEFAULT_COMPONENTS = 2048
+MOST_COMPONENTS = 8192  # of an unlimited budget: their sums take half a gigabyte
+_SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES_OF = {"kb": 1e3, "mb": 1e6, "gb": 1e9}
+_SIZES = sorted(size * 2**k for k in range(4, 13) for size in (2, 3))  # 32, 48, 64, 96, ...
+_SHARE_OF_FIT = 0.5  # of the time that is left after the search: the estimate is rough
+_PROBE = 512  # size of the matrices that measure the speed of the machine
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`kind` is "components", "training" (seconds), "memory" (bytes) or "predicting" (s/row)."""
+
+    kind: str
+    amount: float
+    text: str
+
+    @classmethod
+    def parse(cls, budget: Any) -> "Budget":
+        """Read a budget such as None, 1024, "60s", "200MB", "1ms/row" or "unlimited"."""
+        if budget is None:
+            return cls("components", DEFAULT_COMPONENTS, f"{DEFAULT_COMPONENTS} components")
+        if isinstance(budget, str) and budget.strip().lower() == "unlimited":
+            return cls("components", MOST_COMPONENTS, "unlimited")
+        if is_integer(budget) and budget >= 1:
+            return cls("components", int(budget), f"{budget} components")
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-zA-Z]+)\s*(/\s*row)?\s*", str(budget))
+        if match and float(match[1]) > 0:
+            amount, unit = float(match[1]), match[2].lower()
+            if unit in _SECONDS_OF:
+                kind = "predicting" if match[3] else "training"
+                return cls(kind, amount * _SECONDS_OF[unit], str(budget))
+            if unit in _BYTES_OF and not match[3]:
+                return cls("memory", amount * _BYTES_OF[unit], str(budget))
+        raise ValueError(
+            f"budget must be a number of components (1024), a training time ('60s', '5min'), a "
+            f"memory ('200MB'), a prediction time ('1ms/row'), 'unlimited' or None, got {budget!r}."
+        )
+
+    @property
+    def seconds(self) -> float | None:
+        """The training time that is allowed, None if it is not limited."""
+        return self.amount if self.kind == "training" else None
+
+    def components(self, n_rows: int, n_columns: int, remaining: float) -> int:
+        """The largest number of components that this pays for, and no more than there are rows.
+
+        Parameters
+        ----------
+        n_rows, n_columns : int
+            All rows that will be learned from, and the columns that a kernel sees.
+        remaining : float
+            Seconds that are left of a training time.
+        """
+        if self.kind == "components":
+            return min(int(self.amount), n_rows)
+        affordable = 0
+        for size in (*_SIZES, n_rows):
+            if affordable < size <= n_rows and self._pays(size, n_rows, n_columns, remaining):
+                affordable = size
+        return affordable or min(_SIZES[0], n_rows)
+
+    def _pays(self, size: int, n_rows: int, n_columns: int, remaining: float) -> bool:
+        if self.kind == "memory":
+            return training_bytes(size, n_rows) <= self.amount
+        if self.kind == "predicting":
+            return 2 * size * (n_columns + size) / _operations_per_second() <= self.amount
+        seconds = training_operations(size, n_rows, n_columns) / _operations_per_second()
+        return seconds <= _SHARE_OF_FIT * remaining
+
+
+def training_bytes(n_components: int, n_rows: int) -> int:
+    """About how much a learner holds in float64: sums, a factor, and blocks of features."""
+    return 8 * (3 * n_components**2 + min(n_rows, 4096) * n_components)
+
+
+def training_operations(size: int, n_rows: int, n_columns: int) -> float:
+    """Floating-point operations of a fit: features, their sums, and factors for ten alphas."""
+    return 2.0 * n_rows * size * (n_columns + 1.5 * size) + 6.0 * size**3
+
+
+@cache
+def _operations_per_second() -> float:
+    matrix = np.ones((_PROBE, _PROBE))
+    matrix @ matrix
+    start = time.perf_counter()
+    matrix @ matrix
+    return 2.0 * _PROBE**3 / max(time.perf_counter() - start, 1e-9)

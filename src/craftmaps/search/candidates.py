@@ -1,0 +1,88 @@
+"""Kernels that the search tries for prepared rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from craftmaps.kernels import Gaussian, Laplacian, Matern, Polynomial, Sum
+from craftmaps.search.preparation import Preparation
+
+# Inverse lengths in units of 1 / median distance. Rough kernels may be far wider than that.
+_INVERSE_LENGTHS: dict[str, tuple[float, ...]] = {
+    "gaussian": (0.25, 1.0, 4.0),
+    "matern32": (0.125, 0.5, 2.0),
+    "matern12": (1 / 16, 0.25, 1.0, 4.0),
+    "laplacian": (0.125, 0.5, 2.0),
+}
+_DEGREES = (1, 3, 5)
+STEP = 2.0  # from one width to its neighbors
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A preparation of rows and a kernel of the prepared rows, its gamma a number."""
+
+    preparation: Preparation
+    kernel: Any
+
+    @property
+    def family(self) -> str:
+        """The kernel without its width."""
+        if isinstance(self.kernel, Matern):
+            return f"Matern(nu={self.kernel.nu:g})"
+        return type(self.kernel).__name__
+
+    @property
+    def key(self) -> tuple[Preparation, str]:
+        """Equal candidates have equal keys."""
+        return self.preparation, repr(self.kernel)
+
+    def gram(self, prepared: Any) -> np.ndarray:
+        """The kernel matrix of prepared rows, in float64."""
+        return np.asarray(self.kernel(prepared))
+
+    def __str__(self) -> str:
+        return f"{self.kernel!r} on {self.preparation}"
+
+
+def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:
+    """Kernels of several families and widths for rows that were prepared."""
+    length = 1 / float(Matern(gamma="median").resolved(prepared).gamma)
+    taxicab = 1 / float(Laplacian(gamma="median").resolved(prepared).gamma)
+    kernels: list[Any] = []
+    for name, factors in _INVERSE_LENGTHS.items():
+        for factor in factors:
+            if name == "gaussian":
+                kernels.append(Gaussian(gamma=_rounded((factor / length) ** 2 / 2)))
+            elif name == "laplacian":
+                kernels.append(Laplacian(gamma=_rounded(factor / taxicab)))
+            else:
+                nu = 1.5 if name == "matern32" else 0.5
+                kernels.append(Matern(nu=nu, gamma=_rounded(factor / length)))
+    if preparation.unit_norm:  # polynomials of long rows explode outside of the training range
+        kernels += [Polynomial(degree, gamma=1.0, coef0=1.0) for degree in _DEGREES]
+    return [Candidate(preparation, kernel) for kernel in kernels]
+
+
+def neighbors(candidate: Candidate) -> list[Candidate]:
+    """The same kernel, a step wider and a step narrower; none for kernels without a width."""
+    if isinstance(candidate.kernel, Polynomial):
+        return []
+    return [
+        Candidate(candidate.preparation, _widened(candidate.kernel, step))
+        for step in (STEP, 1 / STEP)
+    ]
+
+
+def _widened(kernel: Any, factor: float) -> Any:
+    if isinstance(kernel, Sum):
+        return Sum([_widened(term, factor) for term in kernel.kernels])
+    step = factor**2 if isinstance(kernel, Gaussian) else factor
+    return clone(kernel).set_params(gamma=_rounded(kernel.gamma / step))
+
+
+def _rounded(gamma: float) -> float:
+    """Three digits are enough for a width, and are easy to read."""
+    return float(f"{gamma:.3g}")

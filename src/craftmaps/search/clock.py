@@ -1,0 +1,46 @@
+"""Time that a search may take, and how many rows can be afforded in it."""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import eigh
+
+_PROBE_ROWS = 200
+_SHARE_OF_A_ROUND = 0.3  # of the time that is left
+
+
+@dataclass
+class Clock:
+    """Seconds since a search began, beside the seconds that it may take (None: any number).
+
+    Trials on n rows cost about n^3. The first question about rows measures the speed of the
+    machine.
+    """
+
+    limit: float | None = None
+    start: float = field(default_factory=time.perf_counter)
+    _seconds_of_probe: float | None = None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self.start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left, at least 0."""
+        return np.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
+
+    def affordable_rows(self, wanted: int, n_trials: int) -> int:
+        """At most `wanted` rows, so that so many trials take a share of the time that is left."""
+        if self.limit is None:
+            return wanted
+        if self._seconds_of_probe is None:
+            matrix = np.eye(_PROBE_ROWS) + 0.5
+            begun = time.perf_counter()
+            eigh(matrix)
+            self._seconds_of_probe = max(time.perf_counter() - begun, 1e-4)
+        seconds = _SHARE_OF_A_ROUND * self.remaining / n_trials
+        rows = _PROBE_ROWS * (seconds / self._seconds_of_probe) ** (1 / 3)
+        return int(min(wanted, max(rows, 0.5 * _PROBE_ROWS)))

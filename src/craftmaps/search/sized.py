@@ -1,0 +1,88 @@
+"""Candidates judged with as many components as the budget pays for, on rows held out."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from craftmaps.maps import Nystroem
+from craftmaps.search.candidates import Candidate, neighbors
+from craftmaps.search.rounds import Rows, Trial
+from craftmaps.search.targets import Targets
+
+_MOST_TAUGHT_ROWS = 8000
+_MOST_HELD_ROWS = 2500
+_RELATIVE_ALPHAS = 10.0 ** np.arange(1, -7.1, -1)  # times the mean of the diagonal
+_LARGEST_TRIAL = 1024  # components of a trial; kernels that win there win with more
+
+
+def feature_map(candidate: Candidate, size: int, n_rows: int, seed: int) -> Any:
+    """The unfitted map of a candidate: Nyström features, exact if all rows are landmarks."""
+    landmarks = "uniform" if size >= n_rows else "rpcholesky"
+    inner = Nystroem(candidate.kernel, min(size, n_rows), landmarks=landmarks, random_state=seed)
+    return candidate.preparation.around(inner)
+
+
+def sized_round(
+    rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int
+) -> list[Trial]:
+    """The best candidate of each family at a size that is smaller than the `total` of rows.
+
+    Rough kernels need many components, so that a smoother one may be better with few. Wider and
+    narrower versions of the best one are tried, too.
+    """
+    finalists: dict[str, Candidate] = {}
+    for trials in reversed(before):
+        for trial in trials:
+            finalists.setdefault(trial.candidate.family, trial.candidate)
+    best = before[-1][0].candidate
+    finalists[best.family] = best
+    trials = [_attempt(rows, candidate, size, total, seed) for candidate in finalists.values()]
+    trials.sort(key=lambda trial: trial.score)
+    near = [
+        _attempt(rows, candidate, size, total, seed) for candidate in neighbors(trials[0].candidate)
+    ]
+    return sorted(trials + near, key=lambda trial: trial.score)
+
+
+def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int) -> Trial:
+    """Judge a candidate with as many rows for each component as there will be, if possible."""
+    rows_per_component = total / size
+    size = min(size, _LARGEST_TRIAL)
+    n_held = min(_MOST_HELD_ROWS, len(rows) // 4)
+    n_taught = min(len(rows) - n_held, _MOST_TAUGHT_ROWS, int(rows_per_component * size))
+    size = min(size, n_taught)
+    held, taught = slice(n_held), slice(n_held, n_held + n_taught)
+    inner = Nystroem(candidate.kernel, size, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about landmarks that repeat
+        fitted = candidate.preparation.around(inner).fit(rows.raw(taught).astype(np.float64))
+    Z, Z_held = (fitted.transform(rows.raw(some).astype(np.float64)) for some in (taught, held))
+    targets = rows.targets(held)
+    alpha, predicted = best_ridge(Z, rows.targets(taught), Z_held, targets)
+    return Trial.of(candidate, targets, predicted, alpha, n_taught)
+
+
+def best_ridge(
+    Z: np.ndarray, targets: Targets, Z_held: np.ndarray, held: Targets
+) -> tuple[float, np.ndarray]:
+    """The alpha with the least score of held rows, and what it predicts for them."""
+    mean, middle = Z.mean(axis=0), targets.Y.mean(axis=0)
+    Z = Z - mean
+    H, right = Z.T @ Z, Z.T @ (targets.Y - middle)
+    diagonal = np.diag_indices_from(H)
+    nothing = np.tile(middle, (len(held), 1))
+    least, best = held.score(nothing), (np.inf, nothing)
+    for alpha in _RELATIVE_ALPHAS * (float(np.mean(H[diagonal])) or 1.0):
+        shifted = H.copy()
+        shifted[diagonal] += alpha
+        factor, failed = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
+        if failed:
+            break
+        coef, _ = lapack.dpotrs(factor, right, lower=1)
+        predicted = (Z_held - mean) @ coef + middle
+        score = held.score(predicted)
+        if score < least:
+            least, best = score, (float(alpha), predicted)
+    return best

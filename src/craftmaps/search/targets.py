@@ -1,0 +1,97 @@
+"""What a search predicts, and how its predictions are judged."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+_QUANTILE = 1.645  # of a normal distribution: 90 % of it lie within so many deviations
+_HALF_A_ROW = 0.5  # added to a count of errors, because none among few rows is no proof
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Columns that ridge models predict: standardized targets, or 1 and -1 for classes.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n_rows, n_columns)
+        Two classes have one column.
+    n_classes : int
+        0 for regression.
+    """
+
+    Y: np.ndarray
+    n_classes: int
+
+    @classmethod
+    def of(cls, y: np.ndarray, classification: bool) -> "Targets":
+        """The targets of rows with the labels, or the numbers, y."""
+        if not classification:
+            Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+            largest = np.abs(Y).max(axis=0)
+            Y = Y / np.where(largest > 0, largest, 1)  # squares of huge numbers would overflow
+            spread = Y.std(axis=0)
+            return cls((Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1), 0)
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) == 2:
+            return cls(2.0 * labels.reshape(-1, 1) - 1, 2)
+        return cls(2.0 * (labels.reshape(-1, 1) == np.arange(len(classes))) - 1, len(classes))
+
+    def __len__(self) -> int:
+        return len(self.Y)
+
+    def rows(self, chosen: Any) -> "Targets":
+        """The targets of some rows."""
+        return Targets(self.Y[chosen], self.n_classes)
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """Numbers of the classes of rows."""
+        return self._labels_of(self.Y)
+
+    def wrong(self, predicted: np.ndarray) -> np.ndarray:
+        """For each row, whether its class is wrong."""
+        return np.asarray(self._labels_of(predicted) != self.labels)
+
+    def error(self, predicted: np.ndarray) -> float:
+        """The share of wrong classes, or the root of the mean squared error per variance."""
+        if self.n_classes:
+            return float(self.wrong(predicted).mean())
+        return float(np.sqrt(self._squared(predicted)))
+
+    def score(self, predicted: np.ndarray) -> float:
+        """What is compared: less is better.
+
+        Errors of classes come in steps and mean squared errors are not what counts, so the two are
+        multiplied.
+        """
+        if not self.n_classes:
+            return self.error(predicted)
+        share = self.error(predicted) + _HALF_A_ROW / len(self)
+        return float(np.sqrt(share * self._squared(predicted)))
+
+    def interval(self, predicted: np.ndarray) -> tuple[float, float]:
+        """An interval in which the error on other rows lies with a probability of about 90 %."""
+        if self.n_classes:
+            return _wilson(self.wrong(predicted))
+        losses = np.mean((self.Y - predicted) ** 2, axis=1) / (self.Y.var() or 1.0)
+        spread = _QUANTILE * float(np.std(losses)) / np.sqrt(len(losses))
+        mean = float(np.mean(losses))
+        return float(np.sqrt(max(0.0, mean - spread))), float(np.sqrt(mean + spread))
+
+    def _squared(self, predicted: np.ndarray) -> float:
+        variance = float(self.Y.var(axis=0).mean()) or 1.0
+        return float(np.mean((self.Y - predicted) ** 2)) / variance
+
+    def _labels_of(self, Y: np.ndarray) -> np.ndarray:
+        return (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
+
+
+def _wilson(wrong: np.ndarray) -> tuple[float, float]:
+    """The 90 % interval of a share by Agresti and Coull, which is right for small shares too."""
+    n = len(wrong) + _QUANTILE**2
+    share = (float(np.sum(wrong)) + _QUANTILE**2 / 2) / n
+    spread = _QUANTILE * np.sqrt(share * (1 - share) / n)
+    return float(max(0.0, share - spread)), float(min(1.0, share + spread))

@@ -1,0 +1,141 @@
+"""The map that chooses itself, and the learners that use it by default."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import craftmaps
+from craftmaps import AutoMap, KernelClassifier, KernelRegressor
+from craftmaps.search import rounds
+
+rng = np.random.default_rng(0)
+
+
+def regression(n=300, d=6, seed=0):
+    draws = np.random.default_rng(seed)
+    X = draws.normal(size=(n, d))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * draws.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def classifier(wine):
+    return KernelClassifier(random_state=0).fit(wine[0][::2], wine[1][::2])
+
+
+@pytest.mark.slow
+@parametrize_with_checks([AutoMap(random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_wine_is_learned(wine, classifier):
+    X, y = wine
+    assert classifier.score(X[1::2], y[1::2]) > 0.92
+    report = classifier.feature_map_.report_
+    assert report.interval[0] <= report.error <= report.interval[1]
+    assert report.n_trials > 30
+
+
+def test_a_seed_repeats_the_model(wine, classifier):
+    X, y = wine
+    again = clone(classifier).fit(X[::2], y[::2])
+    np.testing.assert_array_equal(again.predict_proba(X), classifier.predict_proba(X))
+
+
+def test_the_summary_names_what_was_chosen(classifier):
+    text = classifier.summary()
+    assert "3 classes learned from 89 rows" in text
+    assert "expected error" in text
+    assert "Nyström features of" in text
+
+
+def test_a_file_keeps_the_model_and_its_summary(wine, classifier, tmp_path):
+    classifier.save(tmp_path / "model.craft")
+    loaded = craftmaps.load(tmp_path / "model.craft")
+    np.testing.assert_array_equal(loaded.predict_proba(wine[0]), classifier.predict_proba(wine[0]))
+    assert loaded.summary() == classifier.summary()
+
+
+def test_onnx_predicts_the_same(wine, classifier, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    craftmaps.export_onnx(classifier, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    X = wine[0].astype(np.float32)
+    labels, probabilities = session.run(None, {session.get_inputs()[0].name: X})[:2]
+    np.testing.assert_array_equal(labels, classifier.predict(X))
+    np.testing.assert_allclose(probabilities, classifier.predict_proba(X), atol=1e-4)
+
+
+def test_blocks_are_learned_like_one_array():
+    X, y = regression()
+    whole = KernelRegressor(random_state=0).fit(X, y)
+    blocks = [(X[i : i + 70], y[i : i + 70]) for i in range(0, 300, 70)]
+    streamed = KernelRegressor(random_state=0).fit_blocks(blocks)
+    np.testing.assert_allclose(streamed.predict(X), whole.predict(X), atol=1e-3)
+
+
+def test_a_budget_of_components_is_kept():
+    X, y = regression(600)
+    model = KernelRegressor(budget=64, random_state=0).fit(X, y)
+    assert model.feature_map_._n_features_out == 64
+    assert model.score(X, y) > 0.7
+
+
+def test_few_columns_of_many_are_found():
+    """Two of 20 columns matter: weights find them, and the error is far less than without."""
+    X, y = regression(500, 20)
+    y = np.sin(2 * X[:, 3]) * X[:, 11]
+    found = AutoMap(random_state=0).fit(X, y)
+    weights = np.abs(found.feature_map_.weights)
+    assert set(np.argsort(weights)[-2:]) == {3, 11}
+    plain = rounds.Rows(X, y, False, np.random.default_rng(0))
+    first = plain.judged([rounds.halving(plain, rounds.Clock())[-2][0].candidate], 500)
+    assert found.report_.error < 0.6 * first[0].error
+
+
+@pytest.mark.parametrize(
+    ("change", "least"),
+    [
+        (lambda X, y: (np.where(rng.random(X.shape) < 0.001, 1e6, X), y), 0.7),
+        (lambda X, y: (np.repeat(X[:100], 3, axis=0), np.repeat(y[:100], 3)), 0.7),
+        (lambda X, y: (np.hstack([X, X, np.ones((300, 2))]), y), 0.7),
+        (lambda X, y: (X[:30], y[:30]), 0.2),
+        (lambda X, y: (X, 1e12 * y + 1e14), 0.7),
+        (lambda X, y: (X, np.where(np.arange(300) < 3, 1.0, 0.0)), 0.0),
+    ],
+    ids=["outliers", "repeated rows", "repeated columns", "30 rows", "large", "rare"],
+)
+def test_awkward_tables_give_sane_models(change, least):
+    X, y = change(*regression())
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert model.score(X, y) > least
+    spread = y.std()
+    far = model.predict(1000 * np.vstack([X, -X]))
+    assert np.abs(far - y.mean()).max() < 10 * spread
+
+
+def test_one_target_value_and_few_rows_fall_back_to_a_plain_map():
+    X, _ = regression(50)
+    found = AutoMap(task="regression", random_state=0).fit(X, np.ones(50))
+    assert found.report_ is None
+    assert found.transform(X).shape == (50, 50)
+    assert AutoMap(random_state=0).fit(X[:4], [0, 1, 0, 1]).transform(X).shape == (50, 4)
+
+
+def test_errors_name_what_was_wrong():
+    X, y = regression(50)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        AutoMap().fit(X)
+    with pytest.raises(ValueError, match="task must be"):
+        AutoMap(task="ranking").fit(X, y)
+    with pytest.raises(ValueError, match="budget must be"):
+        KernelRegressor(budget="fast").fit(X, y)
+    with pytest.raises(ValueError, match="feature_map must be 'auto'"):
+        KernelRegressor("best").fit(X, y)

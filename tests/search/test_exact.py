@@ -1,0 +1,82 @@
+"""Leave-one-out predictions of exact kernels, and how predictions are judged."""
+
+import numpy as np
+import pytest
+
+from craftmaps import Gaussian
+from craftmaps.search.exact import judge
+from craftmaps.search.targets import Targets
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
+
+
+def test_left_out_predictions_are_those_of_refits(rows):
+    X, y = rows
+    targets = Targets.of(y, classification=False)
+    K = Gaussian(gamma=0.3)(X)
+    judged = judge(K.copy(), targets)
+    centered = targets.Y - targets.Y.mean(axis=0)
+    for i in (0, 7, 39):
+        rest = np.arange(40) != i
+        inverse = np.linalg.inv(K[np.ix_(rest, rest)] + judged.alpha * np.eye(39))
+        refit = K[i, rest] @ inverse @ centered[rest] + targets.Y.mean(axis=0)
+        np.testing.assert_allclose(judged.predicted[i], refit, rtol=1e-7)
+
+
+def test_the_best_alpha_is_judged_by_the_chosen_rows_alone(rows):
+    X, y = rows
+    y = y.copy()
+    y[20:] = np.random.default_rng(1).normal(size=20)  # half of the targets are noise
+    targets = Targets.of(y, classification=False)
+    K = Gaussian(gamma=0.3)(X)
+    first = np.arange(40) < 20
+    judged = judge(K.copy(), targets, first)
+    assert judged.score == targets.rows(first).score(judged.predicted[first])
+    assert judged.score < judge(K.copy(), targets).score
+
+
+def test_coefficients_predict_the_targets(rows):
+    X, y = rows
+    targets = Targets.of(y, classification=False)
+    K = Gaussian(gamma=0.3)(X)
+    judged = judge(K.copy(), targets)
+    residual = targets.Y - K @ judged.coef - targets.Y.mean(axis=0)
+    np.testing.assert_allclose(residual, judged.alpha * judged.coef, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_targets_of_classes(n_classes):
+    labels = np.arange(12) % n_classes
+    targets = Targets.of(np.array(["a", "b", "c", "d"])[labels], classification=True)
+    assert targets.Y.shape == (12, 1 if n_classes == 2 else n_classes)
+    np.testing.assert_array_equal(targets.labels, labels)
+    assert targets.error(targets.Y) == 0
+    assert targets.error(-targets.Y) > 0.5
+    assert targets.score(targets.Y) < targets.score(0.5 * targets.Y)
+
+
+def test_targets_of_huge_numbers_are_standardized():
+    y = np.array([1e300, -1e300, 0.5e300, 0.0])
+    Y = Targets.of(y, classification=False).Y
+    np.testing.assert_allclose([Y.mean(), Y.std()], [0, 1], atol=1e-12)
+
+
+def test_intervals_of_errors_cover():
+    """False alarms: P(|coverage - 0.9| > 0.035) for 1,000 draws is below 0.001 if it is 0.9."""
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(1000):
+        targets = Targets(np.ones((200, 1)), 2)
+        predicted = np.where(rng.random((200, 1)) < 0.1, -1.0, 1.0)
+        low, high = targets.interval(predicted)
+        covered += low <= 0.1 <= high
+    assert 0.865 < covered / 1000 < 0.96  # counts of errors are whole, so it is not exactly 0.9
+    regression = Targets(rng.normal(size=(500, 1)), 0)
+    predicted = regression.Y + rng.normal(scale=0.5, size=(500, 1))
+    low, high = regression.interval(predicted)
+    assert low < regression.error(predicted) < high < 1.2 * low
