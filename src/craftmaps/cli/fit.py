@@ -9,7 +9,7 @@ import click
 from craftmaps.cli import options
 from craftmaps.cli.names import Name, maps
 
-_NAMES_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
+_PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
 _KINDS = ("number", "category", "text", "date", "drop")
 
 
@@ -21,8 +21,16 @@ _KINDS = ("number", "category", "text", "date", "drop")
 @click.option("--map", "map_name", type=Name(maps), help="Default: by the kernel.")
 @click.option("--metric", is_flag=True, help="Learn first which columns matter, see MetricMap.")
 @click.option("--images", is_flag=True, help="Rows are square gray images, see ImageMap.")
-@click.option("--auto", is_flag=True, help="Search for scaling, kernel, map and alpha.")
-@click.option("--components", type=click.IntRange(1), help="Number of features; default: 1024.")
+@click.option(
+    "--auto",
+    is_flag=True,
+    help="Search for scaling, kernel and map, which is done anyway unless one of them is given.",
+)
+@click.option(
+    "--components",
+    type=click.IntRange(1),
+    help="Number of features; default: 1024, or at most 2048 after a search.",
+)
 @click.option("--budget", help="For a search instead of --components: 60s, 5min, 200MB, 1ms/row.")
 @click.option(
     "--loss",
@@ -70,14 +78,20 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
     _check(output, **given)
     start = time.perf_counter()
     with options.stoppable(lambda: _way_on(given["checkpoint"])):
-        facts = _fit(data, output, **given)
+        learner, facts = _fit(data, output, **given)
     facts |= {"seconds": time.perf_counter() - start, "peak_memory_MB": _peak_memory()}
-    options.report(facts | {"output": output, "bytes": Path(output).stat().st_size}, as_json)
+    facts |= {"output": output, "bytes": Path(output).stat().st_size}
+    if as_json:
+        options.report(facts | options.encoding(learner), True)
+        return
+    click.echo(learner.summary())
+    told = ("rows", "task", "classes", "loss", "map", "alpha", "expected_error")
+    options.report({name: value for name, value in facts.items() if name not in told}, False)
 
 
 def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
     """Complain about options that do not go together, before anything is read."""
-    named = [name for name in _NAMES_A_MAP if given[name] is not None]
+    named = [name for name in _PARTS_OF_A_MAP if given[name] is not None]
     for name in named:
         option = name.removesuffix("_name").replace("_", "-")
         if auto:
@@ -116,7 +130,8 @@ def _check_checkpoint(budget: str | None, loss: str | None) -> None:
         )
 
 
-def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:
+def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[str, Any]]:
+    """The fitted learner, which is saved, and facts about it."""
     import numpy as np
 
     from craftmaps.cli import choice
@@ -130,22 +145,38 @@ def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:
         lambda table: open_rows(
             data, given["target"], weight=given["weight"], table=table, **reading
         ),
-        choice.SEARCH_ROWS if given["auto"] or given["budget"] else given["map_rows"],
+        choice.SEARCH_ROWS if given["images"] and given["auto"] else given["map_rows"],
         given["classify"],
     )
     _check_columns(rows.schema)
     rows.n_rows = seen.n_rows
-    learner, facts = choice.learner(seen, **(given | {"kinds": reading["kinds"]}))
+    learner = choice.learner(seen, **(given | {"kinds": reading["kinds"]}))
     keeping = {name: given[name] for name in ("checkpoint", "checkpoint_every")}
     if seen.classes is None:
         learner.fit_blocks(rows, **keeping)
     else:
         learner.fit_blocks(rows, seen.classes, **keeping)
-    facts |= _errors(learner, seen)
+    facts = _facts(learner, seen) | _errors(learner, seen)
     if rows.names is not None and rows.schema is None:
         learner.feature_names_in_ = np.array(rows.names, dtype=object)
     learner.save(output)
-    return facts | options.encoding(learner)
+    return learner, facts
+
+
+def _facts(learner: Any, seen: Any) -> dict[str, Any]:
+    """What was learned from what."""
+    report = getattr(learner.feature_map_, "report_", None)
+    chosen = getattr(learner.feature_map_, "feature_map_", learner.feature_map_)
+    feature_map = learner.feature_map_ if report is None else chosen
+    return {
+        "rows": seen.n_rows,
+        "columns": seen.X.shape[1],
+        "task": "regression" if seen.classes is None else "classification",
+        "classes": None if seen.classes is None else len(seen.classes),
+        "loss": learner.loss,
+        "map": " ".join(repr(feature_map).split()),
+        "expected_error": None if report is None else float(report.error),
+    }
 
 
 def _kinds(given: tuple[str, ...]) -> dict[str, str]:

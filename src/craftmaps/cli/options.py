@@ -156,8 +156,12 @@ def encoding(model: Any) -> dict[str, Any]:
     encoder = getattr(model, "encoder_", None)
     if encoder is None or not encoder.columns_:
         return {}
-    became = {column.name: [column.kind, column.described] for column in encoder.columns_}
-    became |= {name: ["dropped", reason] for name, reason in encoder.dropped_.items()}
+    became = {
+        column.name: {"kind": column.kind, "as": column.described, "columns": len(column.names)}
+        for column in encoder.columns_
+    }
+    for name, reason in encoder.dropped_.items():
+        became[name] = {"kind": "dropped", "as": reason, "columns": 0}
     return {"encoding": {name: became[name] for name in encoder.feature_names_in_}}
 
 
@@ -168,12 +172,7 @@ def report(facts: dict[str, Any], as_json: bool) -> None:
         return
     width = max(map(len, facts)) + 2
     for name, value in facts.items():
-        if isinstance(value, dict):
-            click.echo(f"{name.replace('_', ' ')}:")
-            inner = max(map(len, value)) + 2
-            for key, parts in value.items():
-                click.echo(f"  {key:<{inner}}{parts[0]:<10}{parts[1]}")
-        elif value is not None:
+        if value is not None:
             click.echo(f"{name.replace('_', ' ') + ':':<{width}}{_readable(value)}")
 
 
