@@ -60,7 +60,7 @@ def warn_renamed(old: str, new: str) -> None:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code, outside of this package, scikit-learn and joblib."""
+    """Warn at the line of the user's code, outside of this package, scikit-learn and the like."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
@@ -68,7 +68,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in ("craftmaps", "joblib", "sklearn")
+    return module.partition(".")[0] in ("craftmaps", "joblib", "numba", "sklearn")
 
 
 def is_continuous(y: Any) -> bool:

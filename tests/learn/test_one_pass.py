@@ -24,6 +24,7 @@ from craftmaps import (
     Polynomial,
     RandomMaclaurin,
     TensorSketch,
+    load,
 )
 from craftmaps.learn import stream
 from craftmaps.learn.solvers import choose, ridge
@@ -100,6 +101,7 @@ def test_equals_ridge_classifier_on_the_features(
 
 
 @pytest.mark.delicate
+@pytest.mark.filterwarnings("ignore:alpha=.* is the least that sums")  # the kernel is too wide
 @pytest.mark.parametrize("features", ["few", "many", "not looked at"])
 def test_single_rows_of_a_smooth_problem_learn_as_much_as_double_ones(monkeypatch, features):
     """Few columns, small alpha: products of features in single precision would not do."""
@@ -555,3 +557,15 @@ def test_grid_search_reaches_into_the_map(digits):
     search = GridSearchCV(model, grid, cv=2).fit(X[TRAIN], y[TRAIN])
     assert search.best_params_["alpha"] == "auto"
     assert clone(search.best_estimator_).get_params()["alpha"] == "auto"
+
+
+def test_predictions_far_beyond_the_targets_come_with_a_warning(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (60, 2)), rng.standard_normal(60)
+    feature_map = FourierFeatures(Gaussian(3.0), 55, random_state=0)
+    wild = OnePassRegressor(feature_map, alpha=1e-12).fit(X, y)
+    wild.save(tmp_path / "wild.craft")
+    for model in (wild, load(tmp_path / "wild.craft")):
+        with pytest.warns(UserWarning, match=r"lie up to .* standard deviations of the training"):
+            model.predict(rng.uniform(-1, 1, (200, 2)))
+    OnePassRegressor(feature_map).fit(X, y).predict(rng.uniform(-1, 1, (200, 2)))  # says nothing

@@ -2,7 +2,6 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 import pytest
@@ -10,25 +9,17 @@ from scipy.linalg import LinAlgWarning, circulant, sqrtm
 from sklearn.linear_model import Ridge, RidgeCV
 
 from craftmaps import FourierFeatures, NormalEquations, OnePassRegressor
-from craftmaps.learn.solvers import choose, path, ridge
-from craftmaps.learn.solvers.band import BandForm
+from craftmaps.learn.solvers import ridge
 from craftmaps.learn.solvers.cholesky import Cholesky
-from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate
+from craftmaps.learn.solvers.left_out import LeftOutScores
+from craftmaps.learn.solvers.path import RidgePath, cross_validate
+from craftmaps.learn.solvers.search import best_alpha, search
 from craftmaps.learn.solvers.solution import LeftOut
-from craftmaps.learn.solvers.tridiagonal import TridiagonalForm
 
 pytestmark = pytest.mark.delicate
 
 ROWS, FEATURES, TARGETS = 80, 12, 3
 ALPHAS = 10.0 ** np.arange(-3, 4)
-
-
-@pytest.fixture(params=["few features", "many features"], autouse=True)
-def _size_class(request, monkeypatch):
-    """All of this file also for the reduction that many features get, in blocks of four."""
-    if request.param == "many features":
-        monkeypatch.setattr(choose, "MIN_BAND_SIZE", 0)
-        monkeypatch.setattr(path, "BandForm", partial(BandForm, width=4))
 
 
 def data(dtype=np.float64, seed=0, rows=ROWS, features=FEATURES):
@@ -325,6 +316,8 @@ def test_errors_of_rows_left_out_are_those_of_refits(name, fit_intercept):
     equations = NormalEquations().update(Z, Y, weights)
     alphas = np.array([0.1, 2.0, 50.0])
     found = RidgePath(equations, fit_intercept, P).left_out(alphas, held)
+    score = LeftOutScores(equations, fit_intercept, P, held)
+    np.testing.assert_allclose([score(alpha) for alpha in alphas], found, rtol=1e-8)
     for alpha, scores in zip(alphas, found, strict=True):
         predicted = []
         for i in rows:
@@ -344,7 +337,7 @@ def test_a_row_of_weight_two_is_two_rows_also_when_left_out():
 
     repeated = Z.repeat(times, axis=0), Y.repeat(times, axis=0), np.ones(times.sum())
     scores = [
-        RidgePath(NormalEquations().update(*rows), True).left_out(ALPHAS, held(*rows))
+        [LeftOutScores(NormalEquations().update(*rows), True, None, held(*rows))(a) for a in ALPHAS]
         for rows in ((Z, Y, times.astype(float)), repeated)
     ]
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-9)
@@ -355,58 +348,61 @@ def test_alphas_that_interpolate_are_not_judged_by_rounding_errors():
     Z, Y = rng.standard_normal((20, 60)), rng.standard_normal((20, TARGETS))
     held = LeftOut(Z, Y, np.ones(20), lambda p: np.mean((Y - p) ** 2, axis=0))
     equations = NormalEquations().update(Z, Y)
-    found = ridge.solve(equations, "gcv", left_out=held)
+    found = ridge.solve(equations, "auto", per_target=True, left_out=held)
     clear = np.isfinite(found.scores).all(axis=1)
     assert clear.any()
     assert not clear.all()
     assert np.all(found.alphas[~clear] < found.alphas[clear].min())
-    assert found.alpha > 10, "nothing can be learnt from noise: the mean of the targets is best"
+    assert np.all(found.alpha > 10), "noise teaches nothing: the mean of the targets is best"
+    shared = ridge.solve(equations, "auto", left_out=held)
+    assert np.isfinite(shared.scores).all()
+    assert shared.alpha > 10
 
 
 def test_a_single_row_judges_nothing():
     Z, Y, _ = data(rows=1)
     held = LeftOut(Z, Y, np.ones(1), lambda p: np.mean((Y - p) ** 2, axis=0))
-    found = ridge.solve(NormalEquations().update(Z, Y), "gcv", left_out=held)
+    found = ridge.solve(NormalEquations().update(Z, Y), "auto", left_out=held)
     assert not found.left_out
     np.testing.assert_allclose(Z @ found.coef + found.intercept, Y)
 
 
-SIZES = [(1, 128), (2, 128), (3, 128), (64, 16), (65, 16), (66, 64), (150, 4), (600, 64)]
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_finds_the_least_score_of_the_whole_grid(seed):
+    """Coarse steps and finer ones end where a look at every alpha ends, in few factorizations."""
+    Z, Y, _ = data(seed=seed, rows=200)
+    Z = Z * 10.0 ** np.linspace(0, -3, FEATURES)
+    held = LeftOut(Z, Y, np.ones(len(Z)))
+    equations = NormalEquations().update(Z, Y)
+    found = ridge.solve(equations, "auto", left_out=held)
+    path = RidgePath(equations, True)
+    scores = path.left_out(path.grid(), held).sum(axis=1)
+    assert found.scores.sum(axis=1).min() <= 1.001 * scores.min()
+    assert len(found.alphas) <= 12
+    assert np.all(np.diff(found.alphas) > 0)
 
 
-@pytest.mark.parametrize(("size", "width"), SIZES)
-@pytest.mark.parametrize("kind", ["tridiagonal", "band"])
-def test_forms_in_which_every_alpha_is_cheap(kind, size, width):
-    rng = np.random.default_rng(size)
-    root = rng.standard_normal((size, size))
-    A, B = root @ root.T, rng.standard_normal((size, 2))
-    lower = np.asfortranarray(np.tril(A))
-    form = TridiagonalForm(lower, B) if kind == "tridiagonal" else BandForm(lower, B, width)
-    values = np.linalg.eigvalsh(A)
-    np.testing.assert_allclose(form.trace, values.sum())
-    np.testing.assert_allclose(form.largest, values[-1], rtol=1e-3)
-    np.testing.assert_allclose(form.unrotate(form.rotated), B, atol=1e-12 * size)
-    system = form.at(0.3)
-    expected = np.linalg.solve(A + 0.3 * np.eye(size), B)
-    np.testing.assert_allclose(
-        form.unrotate(system.solve(form.rotated)), expected, rtol=1e-8, atol=1e-10
-    )
-    np.testing.assert_allclose(system.freedom(), (values / (values + 0.3)).sum(), rtol=1e-10)
-    np.testing.assert_allclose(system.smallest(), values[0] + 0.3, rtol=1e-3)
-    with pytest.raises(np.linalg.LinAlgError, match="not positive definite at alpha=-"):
-        form.at(-2 * values[-1])
+@pytest.mark.parametrize("least", [1e-13, 1e-9, 3e-4, 0.1, 5.0])
+def test_a_search_goes_as_far_as_the_least_score_is(least):
+    alphas, scores = search(lambda a: np.array([np.log10(a / least) ** 2]), 2.2e-16, 1.0)
+    assert abs(np.log10(alphas[scores[:, 0].argmin()] / least)) <= 1 / 8 + 1e-9
+    assert len(alphas) < 10 + abs(np.log10(least / 1e-4))
 
 
-@pytest.mark.parametrize("kind", ["tridiagonal", "band"])
-@pytest.mark.parametrize("smallest", [-50.0, -0.3, 0.0, 0.7, 1.0, 5.0])
-def test_smallest_eigenvalue_as_far_as_it_matters(kind, smallest):
-    values = np.concatenate([[smallest], np.linspace(6, 9, 39)])
-    Q, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((40, 40)))
-    lower = np.asfortranarray(Q * values @ Q.T)
-    form = TridiagonalForm(lower, Q) if kind == "tridiagonal" else BandForm(lower, Q, 8)
-    assert form.smallest(1.0) == pytest.approx(min(smallest, 1.0), abs=1 / 8)
+def test_the_least_alpha_is_taken_with_a_warning_where_a_smaller_one_would_do_better():
+    """Noise-free targets along a direction that float32 sums cannot tell from zero."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((400, 3)) * [1.0, 1.0, 2e-4]
+    y = Z @ [1.0, 0.0, 5e3]
+    equations = NormalEquations().update(Z.astype(np.float32), y)
+    held = LeftOut(Z, y[:, None], np.ones(400))
+    with pytest.warns(UserWarning, match="is the least that sums of float32 products support"):
+        found = ridge.solve(equations, "auto", left_out=held)
+    assert found.alpha == found.alphas[0] >= 10 * 1.1e-7 * equations.hessian.trace()
+    ridge.solve(NormalEquations().update(Z, y), "auto", left_out=held)  # without a warning
 
 
+@pytest.mark.filterwarnings("ignore:predictions lie up to")
 def test_alpha_by_rows_left_out_does_not_explode_where_gcv_does():
     """Columns of few values: leverages differ widely, and GCV chooses an alpha far too small."""
     errors = {"gcv": [], "auto": []}

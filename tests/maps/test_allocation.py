@@ -115,7 +115,7 @@ def test_optimized_equals_one_feature_at_a_time(kernel, total):
     statistics = measure(kernel, 2 * rows(), last)
     coefficients = kernel.maclaurin(last)
     used = [n for n in range(1, last + 1) if coefficients[n] > 0]
-    sizes = [coefficients[n] ** 2 * statistics.variance[n] for n in used]
+    sizes = [statistics.variance[n] for n in used]
     errors = [lambda count, size=size: size / count for size in sizes]
     constant = int(coefficients[0] > 0)
     counts, _ = allocation.optimized(statistics, total, 0)

@@ -416,3 +416,17 @@ def test_mnist_errors_are_below_those_of_every_other_map():
         for other in (RandomMaclaurin, TensorSketch):
             theirs = error(lambda s, E=E, other=other: other(kernel, E, random_state=s))
             assert craft < 0.8 * theirs
+
+
+@pytest.mark.parametrize("kind", [CraftMap, RandomMaclaurin])
+def test_long_rows_beside_short_ones(kind):
+    """Powers of the length of the longest rows are not finite, and their kernel values are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 50))
+    X[:4] *= 8
+    kernel = Exponential(gamma=0.01)
+    feature_map = kind(kernel, 512, random_state=0).fit(X)
+    Z = feature_map.transform(X)
+    assert np.isfinite(Z).all()
+    error = np.linalg.norm(Z[4:] @ Z[4:].T - kernel(X[4:])) / np.linalg.norm(kernel(X[4:]))
+    assert error < (0.02 if kind is CraftMap else 0.5)

@@ -34,6 +34,7 @@ from sklearn.frozen import FrozenEstimator
 
 import craftmaps
 from craftmaps import (
+    AutoMap,
     Composed,
     CompositionalMap,
     CraftMap,
@@ -134,8 +135,10 @@ def models():
         "scaled": ScaledMap(CraftMap(poly, 12, random_state=0), columns="standard"),
         "metric": MetricMap(TensorSketch(poly, 8, random_state=0), power=0.25),
         "image": ImageMap(TensorSketch(poly, 8, random_state=0), cells=2, shape=(2, 3)),
+        "auto": AutoMap(task="classification", budget=8, random_state=0),
     }
     maps |= {f"case-{case.name}": case.estimator for case in cases.CASES}
+    maps |= {f"kernel-{kernel!r}": Nystroem(kernel, 8, random_state=0) for kernel in cases.KERNELS}
     for name, feature_map in maps.items():
         yield name, feature_map.fit(ROWS, LABELS), {}
     yield (
@@ -184,6 +187,7 @@ def models():
     kinds = {"text": "text"}
     yield "table", TableEncoder(kinds, dtype=np.float64).fit(TABLE), {}
     yield "table-quantiles", TableEncoder(kinds, scaling="quantile").fit(TABLE), {}
+    yield "table-unscaled", TableEncoder(kinds, scaling="none").fit(TABLE), {}
     yield "table-array", TableEncoder().fit(np.where(ROWS < 0.1, ROWS, np.nan)), {}
     yield "table-sparse", TableEncoder().fit(sparse.csr_array(ROWS)), {}
 

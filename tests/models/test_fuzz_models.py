@@ -2,7 +2,22 @@
 
 import pytest
 
-from tests.models.fuzz_models import fuzz
+from craftmaps.storage.fields import _storable
+from tests.models.fuzz_models import fuzz, places, specimens
+
+FUNCTIONS = {"ShiftInvariant"}  # what no file can hold, because it has functions of the user
+
+
+def test_every_class_that_a_file_can_hold_is_attacked():
+    """A new class needs a model in `models` of fuzz_models.py, or a line in tests/cases.py."""
+    attacked = {
+        place.value
+        for _, header, _ in specimens()
+        for place in places(header)
+        if place.key == "class"
+    }
+    ours = {name for name, kind in _storable.items() if kind.__module__.startswith("craftmaps.")}
+    assert ours - attacked == FUNCTIONS
 
 
 def test_altered_models_are_refused_or_work():

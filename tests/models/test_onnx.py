@@ -326,6 +326,7 @@ def test_pipelines_are_converted_by_skl2onnx(name, target_opset):
             assert np.abs(found[0][:, 0] - pipeline.predict(DIGITS[TEST])).max() < 1e-4
 
 
+@pytest.mark.filterwarnings("ignore:predictions lie up to")  # of rows that are outliers
 def test_learners_with_maps_are_converted_by_skl2onnx():
     skl2onnx = pytest.importorskip("skl2onnx")
     register_converters()

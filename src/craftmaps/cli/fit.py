@@ -228,7 +228,7 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
         if seen.classes is None:
             facts["leave_one_out_rmse" if few else "gcv_rmse"] = float(np.sqrt(best))
         elif few:
-            facts["leave_one_out_log_loss"] = best
+            facts["leave_one_out_brier_score"] = best
         else:
             facts["gcv_rmse_of_codes"] = float(np.sqrt(best))
     return facts

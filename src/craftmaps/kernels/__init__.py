@@ -11,7 +11,7 @@ from craftmaps.kernels.dot_product import (
     VovkReal,
 )
 from craftmaps.kernels.function import ShiftInvariant
-from craftmaps.kernels.learned import dot_product_or_fitted_kernel as dot_product_or_fitted_kernel
+from craftmaps.kernels.learned import series_or_fitted_kernel as series_or_fitted_kernel
 from craftmaps.kernels.names import any_kernel as any_kernel
 from craftmaps.kernels.names import dot_product_kernel as dot_product_kernel
 from craftmaps.kernels.names import shift_invariant_kernel as shift_invariant_kernel

@@ -65,10 +65,11 @@ class DotProductKernel(Kernel):
             self._check_within(float(np.abs(t).max()), "|<x, y>|")
         return self._value(float(self.gamma) * t)
 
-    def maclaurin(self, max_degree: int) -> np.ndarray:
-        """Coefficients of t^0 .. t^max_degree in f(gamma t)."""
+    def maclaurin(self, max_degree: int, scale: float = 1.0) -> np.ndarray:
+        """Coefficients of t^0 .. t^max_degree in f(gamma scale t)."""
         degrees = np.arange(max_degree + 1)
-        coefficients: np.ndarray = self._coefficients(degrees) * float(self.gamma) ** degrees
+        powers = (float(self.gamma) * scale) ** degrees
+        coefficients: np.ndarray = self._coefficients(degrees) * powers
         return coefficients
 
     @property
@@ -85,8 +86,8 @@ class DotProductKernel(Kernel):
         """sum_{n > degree} a_n R^(2n): the most that rows with |x|^2 <= R^2 lose by truncation."""
         if degree >= self.highest_degree:
             return 0.0
-        kept = self.maclaurin(degree) * float(squared_norm) ** np.arange(degree + 1)
-        return max(0.0, float(self.value(float(squared_norm))) - float(kept.sum()))
+        kept = self.maclaurin(degree, scale=float(squared_norm)).sum()
+        return max(0.0, float(self.value(float(squared_norm))) - float(kept))
 
     def rescaled(self, X: Any, margin: float = 2.0) -> Self:
         """This kernel with gamma lowered until X lies inside the radius of convergence.

@@ -11,7 +11,8 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length
 
 from craftmaps.kernels.dot_product import DotProduct, DotProductKernel, Polynomial
-from craftmaps.kernels.names import dot_product_kernel
+from craftmaps.kernels.names import series_kernel
+from craftmaps.kernels.shift_invariant import Gaussian
 from craftmaps.validation import is_continuous
 
 _ROWS = 700
@@ -22,13 +23,14 @@ _START_DEGREES = (2, 3, 5, 7)
 _START_RIDGES = (1.0, 10.0, 100.0, 1000.0)  # of k(x, x) over alpha
 
 
-def dot_product_or_fitted_kernel(
+def series_or_fitted_kernel(
     kernel: Any, X: Any, y: Any, n_components: int, rng: np.random.Generator
-) -> DotProductKernel:
-    """As `dot_product_kernel`; "auto" is fitted to rows X and targets y."""
+) -> DotProductKernel | Gaussian:
+    """As `series_kernel`, resolved; "auto" is fitted to rows X and targets y."""
     if isinstance(kernel, str) and kernel == "auto":
         return fitted_kernel(X, y, n_components, rng)
-    return dot_product_kernel(kernel)
+    checked = series_kernel(kernel)
+    return checked.resolved(X) if isinstance(checked, Gaussian) else checked
 
 
 def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -> DotProduct:

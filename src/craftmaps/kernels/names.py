@@ -7,13 +7,26 @@ from sklearn.base import clone
 from craftmaps.kernels.base import Kernel
 from craftmaps.kernels.dot_product import DotProductKernel
 from craftmaps.kernels.function import FunctionKernel, scikit_learn_kernels
-from craftmaps.kernels.shift_invariant import ShiftInvariantKernel
+from craftmaps.kernels.shift_invariant import Gaussian, ShiftInvariantKernel
 
 
 def dot_product_kernel(kernel: Any) -> DotProductKernel:
     """A checked copy of the kernel that the `kernel` parameter of a dot-product map names."""
     what = "a dot-product kernel such as Polynomial(degree=3)"
     checked: DotProductKernel = _checked_copy(kernel, DotProductKernel, what)
+    return checked
+
+
+def series_kernel(kernel: Any) -> DotProductKernel | Gaussian:
+    """A checked copy of a kernel with a Maclaurin series: of dot products, or a Gaussian.
+
+    A Gaussian kernel is an exponential one times a function of each row.
+    """
+    if isinstance(kernel, str) and kernel == Gaussian.short_name:
+        return Gaussian()
+    what = "a dot-product kernel such as Polynomial(degree=3), or a Gaussian"
+    kind = Gaussian if isinstance(kernel, Gaussian) else DotProductKernel
+    checked: DotProductKernel | Gaussian = _checked_copy(kernel, kind, what)
     return checked
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import softmax
 
-from craftmaps.learn.calibration import log_loss, temperature
+from craftmaps.learn.calibration import brier_score, temperature
 from craftmaps.learn.classes import ClassLearner
 from craftmaps.learn.codes import DISCRIMINANT
 from craftmaps.learn.intervals import check_coverage, set_scores, sets
@@ -34,11 +34,11 @@ class OnePassClassifier(ClassLearner, OnePass):
         takes the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`;
         wrap a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
     alpha : "auto", "gcv", float or sequence of floats, default="auto"
-        The penalty, on the scale of scikit-learn's RidgeClassifier. "auto" takes the minimum of
-        generalized cross-validation, from the sums alone, or, if there are no more rows than
-        features, of the log-loss of up to 1,024 rows that are left out one by one. "gcv" takes
-        generalized cross-validation in every case. Of a sequence, the alpha with the least K-fold
-        squared error is taken, for which sums are kept per fold.
+        The penalty, on the scale of scikit-learn's RidgeClassifier. "auto" takes the least Brier
+        score of a uniform sample of up to 1,024 rows, each of which is left out in turn; these
+        scores are exact and come from the sums. "gcv" takes the minimum of generalized
+        cross-validation. For a sequence, the alpha with the least K-fold squared error is taken,
+        and sums are kept per fold.
     codes : "one-vs-rest", "random", "hadamard" or array (n_classes, n_bits), default="one-vs-rest"
         The targets of the classes. One-vs-rest has one per class; codes of fewer bits than classes
         make thousands of classes cheap.
@@ -96,7 +96,8 @@ class OnePassClassifier(ClassLearner, OnePass):
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a
-    10 % hold-out from a grid of two values per decade. Leave-one-out predictions then take every
+    10 % hold-out from a grid of two values per decade. An alpha that the rounding errors of such
+    rows would hide, 0 for instance, is refused. Leave-one-out predictions then take every
     row to have the mean leverage.
 
     Examples
@@ -273,9 +274,13 @@ class OnePassClassifier(ClassLearner, OnePass):
         return stream.temperature is not None and (stream.conformal is not None or stream._closed)
 
     def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Loss:
-        """Log-loss of calibrated probabilities: squared errors of codes are less to the point."""
+        """Brier score of calibrated probabilities.
+
+        Squared errors of codes count rows far on the right side as errors, and choose an alpha that
+        is too large.
+        """
         scores = self._code.scores
-        return lambda predicted: np.array([log_loss(scores(predicted), targets, weights)])
+        return lambda predicted: np.array([brier_score(scores(predicted), targets, weights)])
 
     def _wants_discriminant(self) -> bool:
         return self.decoding == DISCRIMINANT

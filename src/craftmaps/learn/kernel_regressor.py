@@ -10,6 +10,8 @@ from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.regressor import OnePassRegressor
+from craftmaps.learn.rows_again import RowsAgain
+from craftmaps.learn.solvers.solution import Solution, mean_and_spread
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_number
 
@@ -141,6 +143,14 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
             if np.abs(scale / before - 1).max() < _SAME_SCALE:
                 break
         return self._scaled_loss(scale)
+
+    def _solve(self) -> Solution:
+        solution = super()._solve()
+        if solution.y_mean is None:
+            assert isinstance(self._stream, RowsAgain)
+            known = mean_and_spread(*self._stream.targets_and_weights())
+            solution.y_mean, solution.y_spread = known
+        return solution
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Errors of rows held out, for intervals."""

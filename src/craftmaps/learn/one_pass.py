@@ -14,9 +14,15 @@ from craftmaps.learn.solvers.cholesky import Cholesky, in_place
 from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_number, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
-from craftmaps.learn.solvers.path import RidgePath, best_alpha, cross_validate, largest_of_best
+from craftmaps.learn.solvers.path import cross_validate
 from craftmaps.learn.solvers.penalty import penalty_of
-from craftmaps.learn.solvers.solution import LeftOut, Solution
+from craftmaps.learn.solvers.search import (
+    ALPHAS_PER_DECADE,
+    alpha_grid,
+    best_alpha,
+    largest_of_best,
+)
+from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.validation import is_integer
@@ -44,10 +50,6 @@ class OnePass(Mergeable):
     def _sample_rows(self) -> tuple[int, bool]:
         """Rows to keep, and whether they are kept when there are more rows than features."""
         return SAMPLE_ROWS, True
-
-    def _judges_by_left_out(self) -> bool:
-        """Whether "auto" judges alphas by rows left out, also if there are more than features."""
-        return False
 
     def _wants_discriminant(self) -> bool:
         return False
@@ -98,10 +100,10 @@ class OnePass(Mergeable):
         if problem.space is not None and not clear:
             # Rows are interpolated, and rounding hides what would be predicted without them. That
             # hardly depends on alpha where it is so small: the least alpha that shows it is used.
-            path = RidgePath(total, self.fit_intercept, penalty)
-            for alpha in path.grid()[::4]:
+            eps, trace = np.finfo(total.precision).eps, total.hessian.trace()
+            for alpha in alpha_grid(float(eps), float(trace))[::ALPHAS_PER_DECADE]:
                 if np.all(alpha > solution.alpha):
-                    larger = path.solve(alpha)
+                    larger = solver.solve(alpha)
                     fitted = held.Z @ larger.coef + larger.intercept
                     predicted, clear = solver.left_out_predictions(held, fitted, alpha)
                     if clear:
@@ -120,8 +122,7 @@ class OnePass(Mergeable):
             refuse_too_many_rows(n_rows, n_features, dtype.itemsize, spanned=spanned)
             capacity = n_rows
         else:
-            kind = self._choice(None, n_features, penalized)
-            copy = kind is not Solver.CHOLESKY or not in_place(self.fit_intercept, penalized)
+            copy = not is_number(self.alpha) or not in_place(self.fit_intercept, penalized)
             refuse_if_too_large(n_features, self._n_columns, dtype.itemsize, n_folds, copy=copy)
         sample_rows, calibrates = self._sample_rows()
         return FeatureStream(
@@ -155,10 +156,10 @@ class OnePass(Mergeable):
             errors = cross_validate(problem.folds, alpha, **options)
             alpha = best_alpha(alpha, errors, self.alpha_per_target)
         total = problem.total()
-        judges = total.weight <= stream.n_features or self._judges_by_left_out()
-        if is_auto(alpha) and judges and stream.sample.weights.any():
+        if is_auto(alpha) and stream.sample.weights.any():
             options["left_out"] = self._held_sample(problem)
         solution = ridge.solve(total, alpha, per_target=self.alpha_per_target, **options)
+        solution.y_mean, solution.y_spread = total.y_mean, np.sqrt(total.y_square / total.weight)
         if self._wants_discriminant():
             solution.discriminant = self._discriminant(problem, total, solution)
         if errors is not None:
@@ -179,8 +180,11 @@ class OnePass(Mergeable):
             scores = scores[:, None]
             alpha = largest_of_best(alphas, scores, per_target=False)
         rows = KeptRows(Z, weights, self.fit_intercept)
+        if alphas is not None:
+            alpha = max(float(alpha), rows.least_alpha)  # of all rows, a little more than before
         solution = rows.solve(Y, float(alpha))
         solution.alphas, solution.scores, solution.left_out = alphas, scores, alphas is not None
+        solution.y_mean, solution.y_spread = mean_and_spread(Y, weights)
         if self._wants_discriminant():
             fitted, leverage = rows.predicted(solution), float(solution.mean_leverage or 0.0)
             predicted = _left_out_on_average(fitted, Y, weights, leverage)

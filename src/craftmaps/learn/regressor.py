@@ -12,6 +12,7 @@ from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.intervals import Conformal, check_coverage
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import OnePass
+from craftmaps.learn.solvers.solution import warn_of_far_predictions
 from craftmaps.learn.stored import check_regressor
 from craftmaps.learn.stream import Encode
 from craftmaps.learn.uncertainty import Posterior, learned
@@ -66,12 +67,12 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         precision; 0 usually, and a warning otherwise. With a given alpha, the jitter of each
         feature is proportional to its squared norm.
     condition_ : float or ndarray
-        Condition number of the system that was solved: the ratio of extreme eigenvalues if alpha
-        was searched, otherwise LAPACK's estimate in the 1-norm for features of equal lengths.
-        After conjugate gradients it is an estimate from a sample of the rows.
+        Condition number of the system that was solved: LAPACK's estimate in the 1-norm for
+        features of equal lengths, or the ratio of extreme eigenvalues if they are known. After
+        conjugate gradients it is an estimate from a sample of the rows.
     alphas_, scores_ : ndarray of shape (n_alphas,) and (n_alphas, n_targets), or None
         The alphas that were tried, and the score of each: GCV, the loss of rows left out, or the
-        mean squared K-fold error. The log-loss of a classifier is one column for all targets.
+        mean squared K-fold error. The Brier score of a classifier is one column for all targets.
     solution_ : Solution
         Coefficients of shape (n_components, n_targets) and how they were found.
     feature_map_ : fitted transformer or None
@@ -86,7 +87,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a
-    10 % hold-out from a grid of two values per decade.
+    10 % hold-out from a grid of two values per decade. An alpha that the rounding errors of such
+    rows would hide, 0 for instance, is refused.
 
     A map may have a method `penalty()` that returns a positive semi-definite matrix P. Then
     alpha w^T P w is the penalty.
@@ -141,6 +143,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predicted targets, of the shape of y, and how far off they may be.
 
+        A warning says so if predictions lie more than ten standard deviations of the training
+        targets from their mean.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -156,7 +161,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         std : ndarray of the same shape, if `return_std`
         """
         if not return_std:
-            return self._shaped(np.concatenate(list(self._predicted(X))))
+            predicted = np.concatenate(list(self._predicted(X)))
+            warn_of_far_predictions(predicted, self.solution_)
+            return self._shaped(predicted)
         posterior, conformal = self._uncertainty()
         self._known(posterior)
         predicted, factors = self._with_factors(X)
@@ -293,11 +300,6 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
     @property
     def _n_columns(self) -> int:
         return self._n_targets
-
-    def _judges_by_left_out(self) -> bool:
-        # GCV takes every row to have the mean leverage. Where leverages differ widely it chooses an
-        # alpha that is far too small, at which predictions for new rows explode.
-        return True
 
     def _check_mergeable(self, other: "OnePassRegressor") -> None:
         if other._n_targets != self._n_targets:

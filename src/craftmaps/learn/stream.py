@@ -274,6 +274,10 @@ class FeatureStream:
         self._flush()
         return Problem(self.folds)
 
+    def total(self) -> NormalEquations:
+        """The sums of all rows so far, while rows that are kept stay so."""
+        return self.draft().problem(fit_intercept=True, spanned=False).total()
+
     def kept(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Features, what came as y, and the weights, of the rows in the buffer."""
         used = slice(self._filled)

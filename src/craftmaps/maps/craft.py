@@ -6,21 +6,24 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from craftmaps.kernels import DotProductKernel, Polynomial, dot_product_or_fitted_kernel
+from craftmaps.kernels import DotProductKernel, Gaussian, Polynomial, series_or_fitted_kernel
 from craftmaps.maps.base import FeatureMap, onnx_features
 from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.parts.down import DRAW, Down, Matrix
 from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import HadamardProducts
+from craftmaps.maps.parts.radial import Radial
 from craftmaps.maps.planning.craft_plan import (
     CraftPlan,
     MaclaurinPlanner,
     SketchPlanner,
     given_plan,
 )
+from craftmaps.maps.planning.expected_errors import gaussian_fourier_error
+from craftmaps.maps.planning.moments import PairMoments
 from craftmaps.maps.tensor_sketch import TensorSketch
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_choice, is_integer
+from craftmaps.validation import check_choice, is_integer, warn
 
 _DOWN = (*DRAW, "principal", "auto")
 _H01 = ("auto", "append", "up", "none")
@@ -36,14 +39,17 @@ class CraftMap(FeatureMap):
 
     z(x) = G u(x), where <u(x), u(y)> estimates the kernel from D = `n_up` features and G is a
     random projection that keeps inner products on average. At equal output size, the error is far
-    below the error of E random features used directly. It is close to
-    sqrt((K(x,x) K(y,y) + K(x,y)^2) / E), the least error of a map that does not look at the data.
+    below the error of E random features used directly. Apart from the exact columns of `h01`, it is
+    close to sqrt((K(x,x) K(y,y) + K(x,y)^2) / E), the error of projecting exact features down.
 
     Parameters
     ----------
-    kernel : DotProductKernel, "poly", "exp" or "auto", default="poly"
+    kernel : DotProductKernel, Gaussian, "poly", "exp", "rbf" or "auto", default="poly"
         The kernel; a `Polynomial` for up="tensor-sketch". "auto" learns the Maclaurin coefficients
-        from the targets given to `fit`. Not used where `up` is a map.
+        from the targets given to `fit`. A `Gaussian` is an exponential kernel times a function of
+        each row: its features are those of exp(2 gamma <x, y>) for centered rows, times
+        exp(-gamma |x|^2). A warning says so if Fourier features are expected to be better, as they
+        are for narrow kernels of many columns. Not used where `up` is a map.
     n_components : int, default=1024
         Number of output columns, E.
     n_up : "auto" or int, default="auto"
@@ -79,7 +85,7 @@ class CraftMap(FeatureMap):
 
     Attributes
     ----------
-    kernel_ : DotProductKernel
+    kernel_ : DotProductKernel or Gaussian
         The kernel that is approximated.
     n_up_ : int
         D.
@@ -133,10 +139,11 @@ class CraftMap(FeatureMap):
     _exact: ExactTerms
     _inside: float
     _products: HadamardProducts | None
+    _radial: Radial | None = None
 
     def __init__(
         self,
-        kernel: DotProductKernel | str = "poly",
+        kernel: DotProductKernel | Gaussian | str = "poly",
         n_components: int = 1024,
         *,
         n_up: int | str = "auto",
@@ -156,16 +163,20 @@ class CraftMap(FeatureMap):
     def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
         self._check_parameters()
         kernel: Any
+        radial, factor = None, None
         if isinstance(self.up, str):
-            kernel = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
-            kernel.check_rows(X)
-            down, plan, up = self._planned(kernel, X, rng)
+            kernel = series = series_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+            if isinstance(kernel, Gaussian):
+                radial = Radial.draw(X, float(kernel.gamma))
+                series, (X, factor) = radial.kernel, radial.prepared(X, X.dtype)
+            series.check_rows(X)
+            down, plan, up = self._planned(series, X, radial is not None, rng)
         else:
             up = self._own_up(X, int(rng.integers(2**31)))
             kernel = getattr(up, "kernel_", None)
             down, plan = self._down_of(X, None), given_plan(up.transform(X[:1]).shape[1])
             self._check_width(plan.n_up)
-        products, projection = self._parts(X, plan, down, up, rng)
+        products, projection = self._parts(X, factor, plan, down, up, rng)
         return {
             "kernel_": kernel,
             "n_up_": plan.n_up,
@@ -178,10 +189,11 @@ class CraftMap(FeatureMap):
             "_products": products,
             "_exact": plan.exact,
             "_inside": float(np.sqrt(plan.inside)),
+            "_radial": radial,
         }
 
     def _planned(
-        self, kernel: DotProductKernel, X: Any, rng: np.random.Generator
+        self, kernel: DotProductKernel, X: Any, is_radial: bool, rng: np.random.Generator
     ) -> tuple[str, CraftPlan, TensorSketch | None]:
         """The kind of down-projection, the plan for it, and the up-projection unless it is fused.
 
@@ -191,17 +203,19 @@ class CraftMap(FeatureMap):
         seed = int(rng.integers(2**31))
         planner: MaclaurinPlanner | SketchPlanner
         if self.up == "maclaurin":
-            planner = MaclaurinPlanner.measure(kernel, X, rng)
+            planner = MaclaurinPlanner.measure(kernel, X, rng, is_radial)
         elif isinstance(kernel, Polynomial):
             planner = SketchPlanner.measure(kernel, X, rng)
         else:
             raise ValueError(
-                f"TensorSketch approximates Polynomial kernels, got {kernel!r}; use "
+                f"TensorSketch approximates Polynomial kernels, got {self.kernel!r}; use "
                 f"up='maclaurin' for other dot-product kernels."
             )
         first = "fold" if self.down == "auto" else self.down
         plan = planner.plan(self.n_components, n_up, self.h01, first)
         down = self._down_of(X, plan.error)
+        if is_radial and down != "principal":
+            _advise(plan.error, planner.moments, self.n_components)
         if down != first:
             plan = planner.plan(self.n_components, n_up, self.h01, down)
         up = None
@@ -232,9 +246,18 @@ class CraftMap(FeatureMap):
             )
 
     def _parts(
-        self, X: Any, plan: CraftPlan, down: str, up: Any, rng: np.random.Generator
+        self,
+        X: Any,
+        factor: np.ndarray | None,
+        plan: CraftPlan,
+        down: str,
+        up: Any,
+        rng: np.random.Generator,
     ) -> tuple[HadamardProducts | None, Down | None]:
-        """The random products (up="maclaurin" only) and, unless they are folded, the projection."""
+        """The random products (up="maclaurin" only) and, unless they are folded, the projection.
+
+        `factor` is what the features of each row will be multiplied by, None for nothing.
+        """
         n_exact, products = plan.exact.n_columns, None
         n_in, n_out = plan.n_up - n_exact, self.n_components - n_exact
         if up is None:
@@ -256,9 +279,11 @@ class CraftMap(FeatureMap):
                 f"down='fold'."
             )
         n_rows = min(X.shape[0], _ROWS_PER_COMPONENT * n_out)
-        rows = X[np.sort(rng.choice(X.shape[0], n_rows, replace=False))]
+        sample = np.sort(rng.choice(X.shape[0], n_rows, replace=False))
         U = np.empty((n_rows, n_in), dtype=np.float32)
-        U = _up_projected(rows, products, float(np.sqrt(plan.inside)), up, U)
+        U = _up_projected(X[sample], products, float(np.sqrt(plan.inside)), up, U)
+        if factor is not None:
+            U *= factor[sample, None]
         return products, Matrix.learn(U, n_out)
 
     def _smaller(self, n_components: int) -> Self:
@@ -268,6 +293,13 @@ class CraftMap(FeatureMap):
         return smaller
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
+        if self._radial is not None:
+            self._radial.fill(X, out, self._fill_series)
+        else:
+            self._fill_series(X, out)
+
+    def _fill_series(self, X: Any, out: np.ndarray) -> None:
+        """Features of a dot-product kernel."""
         if isinstance(self.kernel_, DotProductKernel):
             self.kernel_.check_rows(X)
         if self.down_ is None:
@@ -296,6 +328,9 @@ class CraftMap(FeatureMap):
             _products=self._products is not None or None not in (self.up_, self.down_),
         )
         self._exact.check(self.n_features_in_, n_out)
+        check_facts(self, _radial=isinstance(self.kernel_, Gaussian) == (self._radial is not None))
+        if self._radial is not None:
+            self._radial.check(self.n_features_in_)
         n_in = self.n_up_ - self.n_exact_
         if self._products is not None:
             self._products.check(self.n_features_in_, n_out if self.down_ is None else n_in)
@@ -307,6 +342,13 @@ class CraftMap(FeatureMap):
             check_facts(self, up_=widths == (self.n_features_in_, n_in))
 
     def _onnx(self, g: Any, x: str) -> str:
+        if self._radial is None:
+            return self._onnx_series(g, x)
+        rows, factor = self._radial.onnx(g, x)
+        return str(g.add("Mul", self._onnx_series(g, rows), factor))
+
+    def _onnx_series(self, g: Any, x: str) -> str:
+        """Features of a dot-product kernel."""
         n_exact, n_in = self.n_exact_, self.n_features_in_
         n_up, n_out = self.n_up_ - n_exact, self._n_features_out - n_exact
         columns = [self._exact.onnx(g, x, n_in, n_exact)] if n_exact else []
@@ -355,6 +397,17 @@ class CraftMap(FeatureMap):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = isinstance(self.kernel, str) and self.kernel == "auto"
         return tags
+
+
+def _advise(error: float, moments: PairMoments, n_components: int) -> None:
+    """Warn if Fourier features with independent frequencies have a lower error than a fold."""
+    fourier = gaussian_fourier_error(moments, n_components)
+    if fourier < error:
+        warn(
+            f"{n_components} CraftMap features of this Gaussian kernel have an expected error of "
+            f"{error:.2g} on these rows, and Fourier features of {fourier:.2g}: the kernel is "
+            f"narrow for so many columns. Use FourierFeatures or a smaller gamma."
+        )
 
 
 def _up_projected(

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from craftmaps.kernels import DotProductKernel, dot_product_or_fitted_kernel
+from craftmaps.kernels import DotProductKernel, Gaussian, series_or_fitted_kernel
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import HadamardProducts, padded_length
 from craftmaps.maps.parts.matrix_products import MatrixProducts
+from craftmaps.maps.parts.radial import Radial
 from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.expected_errors import maclaurin_error
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
@@ -36,9 +37,11 @@ class RandomMaclaurin(FeatureMap):
 
     Parameters
     ----------
-    kernel : DotProductKernel, "poly", "exp" or "auto", default="poly"
-        The kernel. "poly" is `Polynomial()`, of degree 3; "exp" is `Exponential()`; "auto" learns
-        the Maclaurin coefficients from the targets given to `fit`.
+    kernel : DotProductKernel, Gaussian, "poly", "exp", "rbf" or "auto", default="poly"
+        The kernel. "poly" is `Polynomial()`, of degree 3; "exp" is `Exponential()`; "rbf" is
+        `Gaussian()`; "auto" learns the Maclaurin coefficients from the targets given to `fit`. A
+        Gaussian has the features of exp(2 gamma <x, y>) for centered rows, times
+        exp(-gamma |x|^2).
     n_components : int, default=1024
         Number of output columns.
     allocation : {"optimized", "geometric", "proportional"}, default="optimized"
@@ -113,7 +116,7 @@ class RandomMaclaurin(FeatureMap):
     True
     """
 
-    kernel_: DotProductKernel
+    kernel_: DotProductKernel | Gaussian
     counts_: np.ndarray
     weights_: np.ndarray
     degrees_: np.ndarray
@@ -122,10 +125,11 @@ class RandomMaclaurin(FeatureMap):
     tail_: float
     _exact: ExactTerms
     _products: HadamardProducts | MatrixProducts
+    _radial: Radial | None = None
 
     def __init__(
         self,
-        kernel: DotProductKernel | str = "poly",
+        kernel: DotProductKernel | Gaussian | str = "poly",
         n_components: int = 1024,
         *,
         allocation: str = "optimized",
@@ -149,7 +153,13 @@ class RandomMaclaurin(FeatureMap):
         self.degrees = degrees
 
     def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
-        kernel = dot_product_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+        approximated = series_or_fitted_kernel(self.kernel, X, y, self.n_components, rng)
+        radial = None
+        if isinstance(approximated, Gaussian):
+            radial = Radial.draw(X, float(approximated.gamma))
+            kernel, (X, _) = radial.kernel, radial.prepared(X, X.dtype)
+        else:
+            kernel = approximated
         law, h01 = self._checked_parameters(kernel)
         kernel.check_rows(X)
         parts = 2 if self.complex_to_real else 1
@@ -164,7 +174,8 @@ class RandomMaclaurin(FeatureMap):
                 f"are exact (h01={self.h01!r}) and at least {parts} more must be random "
                 f"(complex_to_real={self.complex_to_real}); raise n_components."
             )
-        shared = self._share(law, kernel, X, available // parts, least_degree, rng)
+        n_features, is_radial = available // parts, radial is not None
+        shared = self._share(law, kernel, X, is_radial, n_features, least_degree, rng)
         counts, weights = shared["counts_"], shared["weights_"]
         # Columns: constant, exact linear, then the random features by degree. The constant takes
         # what is left over (one column of an odd number, when features are complex).
@@ -177,7 +188,8 @@ class RandomMaclaurin(FeatureMap):
         drawn = np.concatenate(by_degree).astype(int)
         degrees = np.pad(drawn, (0, self.n_components - len(drawn)))
         return {
-            "kernel_": kernel,
+            "kernel_": approximated,
+            "_radial": radial,
             "degrees_": degrees,
             "n_per_degree_": np.bincount(degrees, minlength=len(counts)),
             **shared,
@@ -203,6 +215,7 @@ class RandomMaclaurin(FeatureMap):
         law: str,
         kernel: DotProductKernel,
         X: Any,
+        is_radial: bool,
         n_features: int,
         least_degree: int,
         rng: np.random.Generator,
@@ -222,7 +235,8 @@ class RandomMaclaurin(FeatureMap):
             tail = allocation.truncated_tail(kernel, last, largest, advice)
 
             def statistics() -> DegreeStatistics:
-                moments, length = PairMoments.of_sample(X, rng), padded_length(X.shape[1])
+                moments = PairMoments.of_sample(X, rng, is_radial)
+                length = padded_length(X.shape[1])
                 how = (self.projection, self.complex_to_real, length)
                 return DegreeStatistics.measure(kernel, moments, last, *how)
 
@@ -257,7 +271,14 @@ class RandomMaclaurin(FeatureMap):
         return law, h01 == "append"
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
-        self.kernel_.check_rows(X)
+        if self._radial is not None:
+            self._radial.fill(X, out, self._fill_series)
+        else:
+            self.kernel_.check_rows(X)
+            self._fill_series(X, out)
+
+    def _fill_series(self, X: Any, out: np.ndarray) -> None:
+        """Features of a dot-product kernel."""
         self._products.fill(X, out)
         self._exact.fill(X, out)
 
@@ -275,8 +296,18 @@ class RandomMaclaurin(FeatureMap):
         check_facts(self, _products=isinstance(self._products, kinds))
         for part in (self._exact, self._products):
             part.check(self.n_features_in_, self._n_features_out)
+        check_facts(self, _radial=isinstance(self.kernel_, Gaussian) == (self._radial is not None))
+        if self._radial is not None:
+            self._radial.check(self.n_features_in_)
 
     def _onnx(self, g: Any, x: str) -> str:
+        if self._radial is None:
+            return self._onnx_series(g, x)
+        rows, factor = self._radial.onnx(g, x)
+        return str(g.add("Mul", self._onnx_series(g, rows), factor))
+
+    def _onnx_series(self, g: Any, x: str) -> str:
+        """Features of a dot-product kernel."""
         n_exact, n_in = self._exact.n_columns, self.n_features_in_
         columns = [self._exact.onnx(g, x, n_in, n_exact)] if n_exact else []
         n_random = self._n_features_out - n_exact
@@ -285,8 +316,11 @@ class RandomMaclaurin(FeatureMap):
         return str(g.concat(columns, axis=1))
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
+        kernel = self.kernel_
+        if self._radial is not None:
+            kernel, (X, _) = self._radial.kernel, self._radial.prepared(X, np.dtype(np.float64))
         return maclaurin_error(
-            self.kernel_,
+            kernel,
             X,
             self.counts_,
             self.weights_,
@@ -294,6 +328,7 @@ class RandomMaclaurin(FeatureMap):
             self.complex_to_real,
             self.h01 in (True, "append"),
             rng,
+            self._radial is not None,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -7,13 +7,14 @@ features, and a stream does until its buffer of `block_rows` rows is full.
 |-----------------------|---------|-------------------------------------|---------------------|
 | kept, 16,384 < n < E  | `|b|^2` | a number, or "auto" for all targets | conjugate gradients |
 | kept, n < E           | `|b|^2` | anything else                       | span                |
-| any other             | any     | a number                            | cholesky            |
-| any other, E < 2,048  | any     | searched, or one per target         | tridiagonal path    |
-| any other, E >= 2,048 | any     | searched, or one per target         | band path           |
+| any other             | any     | a number, or "auto" for all targets | cholesky            |
+| any other             | any     | "gcv", a sequence, or one per target | path               |
 
-The span of n kept rows turns the problem into one of at most n features, for which the last three
-rows of the table are asked again. For a sequence of alphas, each fold is solved by a path, and all
-rows then by the row of the table that fits the chosen alpha.
+The span of n kept rows turns the problem into one of at most n features, for which the last two
+rows of the table are asked again. "auto" factors H once for each of about eight alphas. The path is
+one eigen-decomposition for all alphas, at the price of about thirty factorizations. For a sequence
+of alphas, each fold is solved by a path, and all rows then by the row of the table that fits the
+chosen alpha.
 """
 
 from enum import StrEnum
@@ -22,18 +23,16 @@ from typing import Any
 import numpy as np
 
 MANY_ROWS = 16384  # beyond which the products of all pairs of rows are avoided if possible
-MIN_BAND_SIZE = 2048  # features from which a reduction to a band is faster than to three diagonals
 DOUBLE_PRECISION_FEATURES = 2048  # up to which products are taken in float64, which costs little
 
 
 class Solver(StrEnum):
-    """The solvers, by the names of their modules (and, of a path, of the form of its matrix)."""
+    """The solvers, by the names of their modules."""
 
     CONJUGATE_GRADIENTS = "conjugate_gradients"
     SPAN = "span"
     CHOLESKY = "cholesky"
-    TRIDIAGONAL = "tridiagonal"
-    BAND = "band"
+    PATH = "path"
 
 
 def choose(
@@ -56,21 +55,14 @@ def choose(
     --------
     >>> from craftmaps.learn.solvers.choose import choose
     >>> choose(None, 1024, "auto", penalized=False, per_target=False)
-    <Solver.TRIDIAGONAL: 'tridiagonal'>
+    <Solver.CHOLESKY: 'cholesky'>
     >>> choose(500, 1024, "auto", penalized=False, per_target=False)
     <Solver.SPAN: 'span'>
     """
+    shared = is_number(alpha) or (is_auto(alpha) and not per_target)
     if n_kept is not None and n_kept < n_features and not penalized:
-        shared = is_number(alpha) or (is_auto(alpha) and not per_target)
         return Solver.CONJUGATE_GRADIENTS if n_kept > MANY_ROWS and shared else Solver.SPAN
-    if is_number(alpha):
-        return Solver.CHOLESKY
-    return Solver.BAND if reduces_to_band(n_features) else Solver.TRIDIAGONAL
-
-
-def reduces_to_band(n_features: int) -> bool:
-    """Whether the path of a matrix of this size is that of a band."""
-    return n_features >= MIN_BAND_SIZE
+    return Solver.CHOLESKY if shared else Solver.PATH
 
 
 def is_number(alpha: Any) -> bool:

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgWarning, eigh, pinvh, qr, svd
+from scipy.linalg import eigh, pinvh, qr, svd
 
 from craftmaps.learn.normal_equations import check_finite
-from craftmaps.learn.solvers.path import EQUAL_SCORES
+from craftmaps.learn.solvers.precision import FLOOR
+from craftmaps.learn.solvers.search import EQUAL_SCORES
 from craftmaps.learn.solvers.solution import Solution, check_weight
-from craftmaps.validation import warn
 
 _ROWS = 4096  # whose products are taken in their own precision before they are summed in float64
 _SAMPLE = 4096  # rows at most that make the preconditioner,
 _ONE_IN = 8  # and one in so many at most
 _COLUMNS = 2048  # of them at a time that are held in float64
 _PROBES = 8  # random vectors that tell the degrees of freedom
-_ITERATIONS = 1000  # after which there is a warning
+_ITERATIONS = 1000  # after which a system counts as not solved
 _JUDGED = 10  # one row in so many is left out while alpha is searched
 _STEPS = 2  # alphas per decade that are tried
 # Columns of unit length are known to about 1e-15 times the root of their number of rows, which is
@@ -32,6 +32,10 @@ _DEPENDENT = 1e-10
 _ROUNDING = 1e-14  # relative length of what rounding leaves of a target less its own mean
 _GROWTH = 1e4  # of residuals, beyond the fluctuations that are normal for conjugate gradients
 _RESTARTS = 3
+
+
+class NotSolvedError(ValueError):
+    """Iteration does not lead to a solution at this alpha."""
 
 
 class KeptRows:
@@ -65,6 +69,12 @@ class KeptRows:
         that a basis of them is solved for. The degrees of freedom, tr H (H + alpha)^-1, are
         estimated by random signs (Hutchinson).
         """
+        if alpha < self.least_alpha:
+            raise ValueError(
+                f"alpha={alpha:g} is too small for {len(self._Z)} {self._Z.dtype} rows of still "
+                f"more features, whose rounding errors hide it; use at least "
+                f"{self.least_alpha:.2g}, or 'auto'."
+            )
         Y = Y.astype(np.float64)
         y_mean, basis, back = independent_targets(Y, self._weights, self._fit_intercept)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(Y), _PROBES))
@@ -79,10 +89,9 @@ class KeptRows:
             float(np.finfo(self._Z.dtype).eps) ** digits,
         )
         if not reached:
-            warn(
-                f"{_ITERATIONS} iterations did not solve the system at alpha={alpha}; raise alpha, "
-                f"or take no more features than rows.",
-                LinAlgWarning,
+            raise NotSolvedError(
+                f"{_ITERATIONS} iterations did not solve the system at alpha={alpha:.3g}; raise "
+                f"alpha, or take no more features than rows."
             )
         coef = solved[:, : basis.shape[1]] @ back
         freedom = (right * solved)[:, basis.shape[1] :].sum() / _PROBES + self._fit_intercept
@@ -91,6 +100,16 @@ class KeptRows:
         return Solution(
             coef, intercept, alpha, 0.0, condition, mean_leverage=float(freedom / self._weight)
         )
+
+    @cached_property
+    def least_alpha(self) -> float:
+        """The alpha below which rounding errors of products with H are as large as alpha."""
+        squares = 0.0
+        for rows in self._blocks():
+            deviations = self._Z[rows] - self._centre.astype(self._Z.dtype)
+            squares += float(self._weights[rows] @ np.einsum("ij,ij->i", deviations, deviations))
+        largest = max(self.sample.largest, squares / len(self._Z))  # of the eigenvalues, about
+        return FLOOR * float(np.finfo(self._Z.dtype).eps) * largest
 
     def predicted(self, solution: Solution) -> np.ndarray:
         """Targets of the rows."""
@@ -194,15 +213,19 @@ def search(
     teaching[judged] = 0.0
     rows = KeptRows(Z, teaching, fit_intercept)
     known = rows.sample
-    lowest = _STEPS * np.log10(10 * np.finfo(Z.dtype).eps * known.largest or 1.0)
+    lowest = _STEPS * np.log10(rows.least_alpha or 1.0)
     power = int(np.ceil(max(lowest, _STEPS * np.log10(known.least or 1.0))))
     found: dict[int, float] = {}
 
     def improves(power: int) -> bool:
         # half of the digits tell one alpha from the next; the solution for another one as a start
         # would look good enough where alpha is small, and hide that scores still fall
-        solution = rows.solve(Y, 10.0 ** (power / _STEPS), digits=1 / 2)
         best = min(found.values(), default=np.inf)
+        found[power] = np.inf
+        try:
+            solution = rows.solve(Y, 10.0 ** (power / _STEPS), digits=1 / 2)
+        except NotSolvedError:
+            return False
         found[power] = score(judged, rows.predicted(solution)[judged])
         return found[power] < (1 - EQUAL_SCORES) * best
 
@@ -212,7 +235,9 @@ def search(
             power += step
         if len(found) > 2:
             break
-    powers = sorted(found)
+    powers = sorted(power for power in found if np.isfinite(found[power]))
+    if not powers:
+        raise NotSolvedError("no alpha was found at which iteration solves the system; give one.")
     return 10.0 ** (np.array(powers) / _STEPS), np.array([found[power] for power in powers])
 
 

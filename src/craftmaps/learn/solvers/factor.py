@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import blas, lapack, solve_triangular
+from scipy.linalg import (
+    blas,
+    get_blas_funcs,
+    get_lapack_funcs,
+    lapack,
+    solve_triangular,
+)
 
 # Beyond this size dpotrf of OpenBLAS on two threads ends the process (github.com/OpenMathLib/
 # OpenBLAS/issues/2562): at 24,000 with its version 0.3.30, at 20,000 not yet.
@@ -118,6 +124,30 @@ def factor_upper(matrix: np.ndarray) -> int:
             matrix[stop:left, left:right] -= panel[:, : left - stop].T @ some
             _replace_upper(matrix, left, right, _square(matrix, left, right) - some.T @ some)
     return 0
+
+
+def factor_lower(matrix: np.ndarray) -> bool:
+    """A = L L^T: L replaces the lower triangle of a Fortran-ordered matrix of either precision.
+
+    Returns whether A is positive definite. What is above the diagonal afterwards is of no use.
+    """
+    potrf, (trsm,) = get_lapack_funcs("potrf", (matrix,)), get_blas_funcs(("trsm",), (matrix,))
+    n = len(matrix)
+    if n <= _MAX_DPOTRF_SIZE:
+        return not potrf(matrix, lower=1, overwrite_a=1, clean=0)[1]
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        corner, failed = potrf(_square(matrix, start, stop), lower=1, overwrite_a=1)
+        if failed:
+            return False
+        matrix[start:stop, start:stop] = corner
+        panel = np.asfortranarray(matrix[stop:, start:stop])
+        panel = trsm(1.0, corner, panel, side=1, lower=1, trans_a=1, overwrite_b=1)
+        matrix[stop:, start:stop] = panel
+        for left in range(stop, n, _BLOCK):
+            below = panel[left - stop :]
+            matrix[left:, left : left + _BLOCK] -= below @ below[:_BLOCK].T
+    return True
 
 
 def _square(matrix: np.ndarray, start: int, stop: int) -> np.ndarray:

@@ -1,33 +1,23 @@
-"""Every alpha: one reduction of H, after which each alpha costs little.
-
-`scipy.linalg.eigh` would serve as well and would replace `tridiagonal` and `band`. Measured for a
-whole fit of four rows per feature on one thread, it takes 1.5 times as long with 1,024 features,
-0.9 times with 2,048, and 1.6 times with 4,096, so the two reductions stay.
-"""
+"""Every alpha: one eigen-decomposition of H, after which each alpha costs little."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from craftmaps.learn.normal_equations import NormalEquations
-from craftmaps.learn.solvers.band import BandForm
-from craftmaps.learn.solvers.choose import reduces_to_band
 from craftmaps.learn.solvers.from_sums import squared_error
 from craftmaps.learn.solvers.penalty import whitening
-from craftmaps.learn.solvers.precision import FLOOR
+from craftmaps.learn.solvers.search import alpha_grid
 from craftmaps.learn.solvers.solution import LeftOut, Solution, intercept_of, warn_of_jitter
-from craftmaps.learn.solvers.tridiagonal import TridiagonalForm
-
-_ALPHAS_PER_DECADE = 4
-EQUAL_SCORES = 1e-3  # relative difference of scores that does not count
 
 
 class RidgePath:
     """Solutions, residuals and degrees of freedom of one ridge problem for every alpha.
 
-    With A = Q T Q^T and g = Q^T G, w = (T + alpha)^-1 g gives the coefficients Q w, and
-    RSS = |y|^2 - g^T w - alpha |w|^2, df = tr T (T + alpha)^-1.
+    With A = Q L Q^T and g = Q^T G, w = (L + alpha)^-1 g gives the coefficients Q w, and
+    RSS = |y|^2 - g^T w - alpha |w|^2, df = tr L (L + alpha)^-1.
 
     Parameters
     ----------
@@ -43,28 +33,17 @@ class RidgePath:
         self._whitening = whitening(penalty, equations.precision)
         lower, right, square = self._whitening.reduce(*equations.system(fit_intercept))
         self._square = square
-        self._form = (
-            BandForm(lower, right) if reduces_to_band(len(lower)) else TridiagonalForm(lower, right)
-        )
+        self._values, self._vectors = eigh(lower, lower=True, overwrite_a=True)
+        self._rotated = self._vectors.T @ right
         self._free = self._whitening.free + int(fit_intercept)
         self._weight, self._fit_intercept = equations.weight, fit_intercept
         self._means = equations.z_mean, equations.y_mean
         self._eps = float(np.finfo(equations.precision).eps)
-        self._least = self._eps * max(self._form.largest, 0.0) or self._eps
-        self._smallest = self._form.smallest(self._least)
+        self._least = self._eps * max(float(self._values[-1]), 0.0) or self._eps
 
     def grid(self) -> np.ndarray:
-        """Powers of 10^(1/4) between what the precision can tell from zero and the trace of A.
-
-        They do not depend on the data otherwise, so that the same rows in other blocks, or with
-        weights instead of repetitions, choose the same alpha.
-        """
-        top = max(self._form.trace, 0.0) or 1.0
-        bottom = FLOOR * self._eps * top
-        first, last = (
-            int(np.ceil(_ALPHAS_PER_DECADE * np.log10(value))) for value in (bottom, 10 * top)
-        )
-        return np.asarray(10.0 ** (np.arange(first, last + 1) / _ALPHAS_PER_DECADE))
+        """All alphas that a search may try, see `alpha_grid`."""
+        return alpha_grid(self._eps, float(self._values.sum()))
 
     def scores(
         self, alphas: Sequence[float] | np.ndarray, held: LeftOut | None = None
@@ -106,16 +85,16 @@ class RidgePath:
         if self._fit_intercept:
             Z -= z_mean
         rows, free = self._whitening.rows(Z)
-        rotated = self._form.rotate(rows.T)
-        constant = Z @ self._whitening.restore(np.zeros_like(self._form.rotated))
+        rotated = rows @ self._vectors
+        constant = Z @ self._whitening.restore(np.zeros_like(self._rotated))
         if self._fit_intercept:
             constant += y_mean
             free = free + 1 / self._weight
         scores = []
         for alpha in alphas:
-            system = self._form.at(alpha + self.jitter(alpha))
-            fitted = rotated.T @ system.solve(self._form.rotated) + constant
-            leverages = np.einsum("ij,ij->j", rotated, system.solve(rotated)) + free
+            shifted = self._shifted(alpha)
+            fitted = rotated @ (self._rotated / shifted[:, None]) + constant
+            leverages = np.square(rotated) @ (1 / shifted) + free
             score = held.scores(held.predicted(fitted, leverages))
             scores.append(score if held.are_clear(leverages) else np.full_like(score, np.inf))
         return np.array(scores)
@@ -125,31 +104,35 @@ class RidgePath:
 
         These are the trace of the hat matrix, with the intercept and unpenalised directions.
         """
-        system = self._form.at(alpha + self.jitter(alpha))
-        w = system.solve(self._form.rotated)
-        explained = (self._form.rotated * w).sum(axis=0) + alpha * np.square(w).sum(axis=0)
-        return np.asarray(self._square - explained), system.freedom() + self._free
+        w = self._rotated / self._shifted(alpha)[:, None]
+        explained = (self._rotated * w).sum(axis=0) + alpha * np.square(w).sum(axis=0)
+        values = np.maximum(self._values, 0)  # those below zero are rounding errors
+        freedom = float((values / (values + alpha)).sum()) if alpha else float(len(values))
+        return np.asarray(self._square - explained), freedom + self._free
 
     def jitter(self, alpha: float) -> float:
         """What must be added to alpha for a matrix that the precision can tell from singular."""
-        if self._smallest >= self._least:
+        if self._values[0] >= self._least:
             return 0.0
-        return max(0.0, self._least - alpha - min(self._smallest, 0.0))
+        return max(0.0, self._least - alpha - min(float(self._values[0]), 0.0))
+
+    def _shifted(self, alpha: float) -> np.ndarray:
+        """The eigenvalues of the matrix that is solved."""
+        return np.asarray(self._values + (alpha + self.jitter(alpha)))
 
     def solve(self, alpha: Any) -> Solution:
         """The solution at one alpha, or at one per target."""
         alpha = np.asarray(alpha, dtype=np.float64)
-        coef = np.empty_like(self._form.rotated)
+        coef = np.empty_like(self._rotated)
         jitter, condition = np.empty(alpha.shape), np.empty(alpha.shape)
         for value in np.unique(alpha):
-            shift = value + self.jitter(value)
-            system = self._form.at(shift)
+            shifted = self._shifted(value)
             chosen = np.broadcast_to(alpha == value, coef.shape[1:])
-            coef[:, chosen] = system.solve(self._form.rotated)[:, chosen]
-            jitter[alpha == value] = shift - value
-            condition[alpha == value] = (self._form.largest + shift) / system.smallest()
+            coef[:, chosen] = self._rotated[:, chosen] / shifted[:, None]
+            jitter[alpha == value] = self.jitter(value)
+            condition[alpha == value] = shifted[-1] / shifted[0]
         warn_of_jitter(jitter.max(), alpha)
-        coef = self._whitening.restore(self._form.unrotate(coef))
+        coef = self._whitening.restore(self._vectors @ coef)
         intercept = intercept_of(*self._means, coef, self._fit_intercept)
         return Solution(coef, intercept, _plain(alpha), _plain(jitter), _plain(condition))
 
@@ -179,21 +162,6 @@ def cross_validate(
             errors[i] += squared_error(held_out, solution.coef, solution.intercept)
         del path
     return errors / sum(fold.weight for fold in folds)
-
-
-def best_alpha(alphas: Any, scores: np.ndarray, per_target: bool) -> np.ndarray:
-    """The alpha (or the alphas, one per target) with the smallest score."""
-    alphas = np.asarray(alphas, dtype=np.float64)
-    if per_target:
-        return np.asarray(alphas[scores.argmin(axis=0)])
-    return np.asarray(alphas[scores.sum(axis=1).argmin()])
-
-
-def largest_of_best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:
-    """The largest alpha whose score is the best to a thousandth: rounding does not choose."""
-    scores = scores if per_target else scores.sum(axis=1)
-    good = scores <= (1 + EQUAL_SCORES) * scores.min(axis=0)
-    return np.asarray(alphas[::-1][good[::-1].argmax(axis=0)])
 
 
 def _plain(value: np.ndarray) -> Any:

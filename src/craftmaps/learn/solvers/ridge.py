@@ -6,8 +6,10 @@ import numpy as np
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.cholesky import Cholesky
-from craftmaps.learn.solvers.choose import Solver, choose
-from craftmaps.learn.solvers.path import RidgePath, best_alpha, largest_of_best
+from craftmaps.learn.solvers.choose import is_auto, is_number
+from craftmaps.learn.solvers.left_out import LeftOutScores
+from craftmaps.learn.solvers.path import RidgePath
+from craftmaps.learn.solvers.search import best_alpha, largest_of_best, search, warn_of_ends
 from craftmaps.learn.solvers.solution import LeftOut, Solution, check_weight
 
 
@@ -26,7 +28,7 @@ def solve(
     ----------
     equations : NormalEquations
     alpha : float, array of one per target, or the name of a search
-        A search takes the least score among powers of 10^(1/4), see `RidgePath.scores`.
+        "auto" judges powers of 10^(1/4) by `left_out`, "gcv" by generalized cross-validation.
     fit_intercept : bool, default=True
         Whether c is fitted (never penalized), or zero.
     per_target : bool, default=False
@@ -34,20 +36,36 @@ def solve(
     penalty : ndarray of shape (n_features, n_features), default=None
         P, positive semi-definite, of any rank.
     left_out : LeftOut, default=None
-        Rows by which a search judges; without them it is by generalized cross-validation.
+        Rows by which "auto" judges; without them it is "gcv".
     """
     check_weight(equations.weight)
-    kind = choose(
-        None, equations.n_features, alpha, penalized=penalty is not None, per_target=per_target
-    )
-    if kind is Solver.CHOLESKY:
+    if is_number(alpha):
         return Cholesky(equations, fit_intercept, penalty).solve(float(alpha))
+    if is_auto(alpha) and left_out is not None and not per_target:
+        solution = _best_left_out(equations, fit_intercept, penalty, left_out)
+        if solution is not None:
+            return solution
     path = RidgePath(equations, fit_intercept, penalty)
     if not isinstance(alpha, str):
         return path.solve(alpha)
     alphas = path.grid()
-    scores, judged = path.scores(alphas, left_out)
+    scores, judged = path.scores(alphas, left_out if is_auto(alpha) else None)
     best = (largest_of_best if judged else best_alpha)(alphas, scores, per_target)
     solution = path.solve(best)
     solution.alphas, solution.scores, solution.left_out = alphas, scores, judged
+    return solution
+
+
+def _best_left_out(
+    equations: NormalEquations, fit_intercept: bool, penalty: np.ndarray | None, held: LeftOut
+) -> Solution | None:
+    """The solution at the alpha that suits rows left out; None if every alpha interpolates them."""
+    score = LeftOutScores(equations, fit_intercept, penalty, held)
+    alphas, scores = search(score, score.eps, score.trace)
+    if not np.isfinite(scores).any():
+        return None
+    best = float(largest_of_best(alphas, scores, per_target=False))
+    warn_of_ends(best, alphas, scores, score.constant, equations.precision)
+    solution = Cholesky(equations, fit_intercept, penalty).solve(best)
+    solution.alphas, solution.scores, solution.left_out = alphas, scores, True
     return solution

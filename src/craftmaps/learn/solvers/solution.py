@@ -12,6 +12,7 @@ from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 from craftmaps.validation import warn
 
+_FAR_SPREADS = 10.0  # from the mean of the targets, beyond which predictions are not to be trusted
 _INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in leave-one-out errors
 
 
@@ -26,9 +27,9 @@ class Solution:
     intercept : ndarray of shape (n_targets,)
     alpha, jitter, condition : float, or ndarray of shape (n_targets,)
         `jitter` is the largest number that had to be added to an entry of the diagonal. `condition`
-        is the condition number of the matrix that was solved: the ratio of extreme eigenvalues if
-        alpha was searched, otherwise LAPACK's estimate in the 1-norm for features scaled to equal
-        lengths. After iteration it is an estimate from a sample of the rows.
+        is the condition number of the matrix that was solved: LAPACK's estimate in the 1-norm for
+        features scaled to equal lengths, or the ratio of extreme eigenvalues if they are known.
+        After iteration it is an estimate from a sample of the rows.
     alphas, scores : ndarray or None
         The alphas that were tried, if any, and the score of each.
     left_out : bool
@@ -40,6 +41,8 @@ class Solution:
         leverages of single rows are not known.
     n_passes : int
         Passes over the features that it took.
+    y_mean, y_spread : ndarray of shape (n_targets,) or None
+        Means and standard deviations of the targets that were learned from, if they are known.
     """
 
     coef: np.ndarray
@@ -53,12 +56,17 @@ class Solution:
     discriminant: Discriminant | None = None
     mean_leverage: float | None = None
     n_passes: int = 1
+    y_mean: np.ndarray | None = None
+    y_spread: np.ndarray | None = None
 
     def _check_stored(self) -> None:
         expect_array("intercept", self.intercept, "f", (None,))
         expect_array("coef", self.coef, "f", (None, len(self.intercept)))
         for name, number in (("alpha", self.alpha), ("jitter", self.jitter)):
             expect_array(name, np.asarray(number), "fiu", np.shape(number)[:1])
+        for name, known in (("y_mean", self.y_mean), ("y_spread", self.y_spread)):
+            if known is not None:
+                expect_array(name, known, "f", (len(self.intercept),))
         if self.discriminant is not None:
             expect_array("offset", self.discriminant.offset, "f", (len(self.intercept),))
 
@@ -109,6 +117,27 @@ def intercept_of(
 ) -> np.ndarray:
     """The intercept that makes residuals zero on average, or zero if none is fitted."""
     return np.asarray(y_mean - z_mean @ coef) if fitted else np.zeros(coef.shape[1])
+
+
+def mean_and_spread(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted means and standard deviations of the columns of Y."""
+    mean = np.average(Y, axis=0, weights=weights)
+    return mean, np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weights))
+
+
+def warn_of_far_predictions(predicted: np.ndarray, solution: Solution) -> None:
+    """Say that predictions lie far beyond the targets that were learned from."""
+    if solution.y_mean is None or solution.y_spread is None or not len(predicted):
+        return
+    spread = np.where(solution.y_spread > 0, solution.y_spread, np.inf)
+    spreads = float((np.abs(predicted - solution.y_mean) / spread).max())
+    if spreads > _FAR_SPREADS:
+        warn(
+            f"predictions lie up to {spreads:.3g} standard deviations of the training targets from "
+            f"their mean: the rows are unlike the training rows, or alpha is too small there; "
+            f"raise alpha, or use alpha='auto'.",
+            UserWarning,
+        )
 
 
 def warn_of_jitter(jitter: float, alpha: Any) -> None:

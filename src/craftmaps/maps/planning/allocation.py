@@ -154,14 +154,13 @@ def optimized(
         counts[0] = 1 if used else n_features
     curves = []
     for n in used:
-        size, variance = coefficients[n] ** 2, statistics.variance[n]
-        repulsion = statistics.repulsion[n]
+        variance, repulsion = statistics.variance[n], statistics.repulsion[n]
         cap = _products(length, n) if repulsion else math.inf
         later = max(0.0, variance - (length - 1) * repulsion)
         if length < cap < math.inf:
             later *= cap / (cap - length)  # drawn without replacement from all of them
         early = max(0.0, variance + repulsion)  # of one column it is 0 up to rounding
-        curves.append(_Curve(size * early, size * later, length, cap))
+        curves.append(_Curve(early, later, length, cap))
     if used:
         counts[used] = _share(n_features - int(counts[0]), curves)
     weights = np.divide(coefficients, counts, out=np.zeros_like(coefficients), where=counts > 0)
@@ -174,12 +173,12 @@ def expected_variance(
     """Mean over pairs of the variance of the estimate that counts[n] features of degree n give.
 
     D features of degree n have w_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n), V_n the
-    variance of a feature, S_n the repulsion of two in one run, and w_n their squared scale, which
-    is a_n / D unless `weights` are given. Runs are drawn without replacement from the length^n
-    products of n Hadamard rows, all of which together give <x,y>^n exactly.
+    variance of a feature, S_n the repulsion of two in one run, and a_n w_n their squared scale,
+    where w_n is 1 / D unless `weights` a_n w_n are given. Runs are drawn without replacement
+    from the length^n products of n Hadamard rows, all of which together give <x,y>^n exactly.
     """
     total = 0.0
-    for n in np.flatnonzero(counts[1:]) + 1:
+    for n in np.flatnonzero(counts[1:] * statistics.coefficients[1:]) + 1:
         count, length = int(counts[n]), statistics.length
         whole = _products(length, int(n)) if statistics.repulsion[n] else math.inf
         drawn = int(count % whole) if count >= whole else count
@@ -188,7 +187,7 @@ def expected_variance(
         value = drawn * statistics.variance[n] - pairs * statistics.repulsion[n]
         if length < drawn < whole < math.inf:
             value *= (whole - drawn) / (whole - length)
-        weight = statistics.coefficients[n] / count if weights is None else weights[n]
+        weight = 1 / count if weights is None else weights[n] / statistics.coefficients[n]
         total += weight**2 * max(0.0, value)
     return float(total)
 

@@ -56,16 +56,27 @@ class MaclaurinPlanner:
 
     @classmethod
     def measure(
-        cls, kernel: DotProductKernel, X: Any, rng: np.random.Generator
+        cls,
+        kernel: DotProductKernel,
+        X: Any,
+        rng: np.random.Generator,
+        is_radial: bool = False,
     ) -> "MaclaurinPlanner":
-        """The planner for rows like those of X."""
+        """The planner for rows like those of X.
+
+        With `is_radial`, features are multiplied by exp(-|x|^2 / 2), so that no row has large ones.
+        """
         squares = row_norms(X, squared=True).astype(np.float64)
         largest = allocation.largest_squared_norm(kernel, squares)
+        last = allocation.automatic_degree(kernel, largest)
+        if is_radial:
+            moments = PairMoments.of_sample(X, rng, is_radial=True)
+            statistics = _measured(kernel, moments, last, X.shape[1])
+            return cls(kernel, moments, statistics, X.shape[1], kernel.tail(last, largest) > 0)
         sizes = kernel.value(squares)
         typical = sizes <= _MAX_TYPICAL_SIZE * np.median(sizes)
         moments = PairMoments.of_sample(X if typical.all() else X[typical], rng)
         all_moments = None if typical.all() else PairMoments.of_sample(X, rng)
-        last = allocation.automatic_degree(kernel, largest)
         tail = allocation.truncated_tail(kernel, last, largest, "lower gamma")
         statistics = _measured(kernel, moments, last, X.shape[1])
         return cls(kernel, moments, statistics, X.shape[1], tail > 0, all_moments)
@@ -222,12 +233,13 @@ class _Sample:
 
     def error(self, up: float, down: float) -> float:
         """The expected relative error, with what is lost of a series that is cut off."""
-        value = self.measured.kernel.value(self.measured.moments.inner)
-        scale, bias = float(np.mean(value**2)), 0.0
+        moments = self.measured.moments
+        value = self.measured.kernel.value(moments.inner)
+        scale, bias = moments.mean(value**2), 0.0
         if self.measured.truncated:
             series = self.measured.statistics.coefficients
-            known = np.polynomial.polynomial.polyval(self.measured.moments.inner, series)
-            bias = float(np.mean((known - value) ** 2))
+            known = np.polynomial.polynomial.polyval(moments.inner, series)
+            bias = moments.mean((known - value) ** 2)
         return math.sqrt((up + down + bias) / scale) if scale else 0.0
 
     def _counts(self, n_random: int, least: int, full: bool) -> tuple[Any, Any]:
@@ -260,10 +272,9 @@ class _Sample:
         if self.down == "gaussian":
             return spread
         used = np.flatnonzero(counts)
-        sizes = (
-            self.measured.statistics.coefficients[used] ** 2 * self.measured.statistics.second[used]
-        )
-        return max(0.0, spread - 2 * float(np.sum(sizes / counts[used]) + inside**2))
+        sizes = self.measured.statistics.second[used]
+        constant = self.measured.moments.mean(np.full_like(self.measured.moments.inner, inside**2))
+        return max(0.0, spread - 2 * (float(np.sum(sizes / counts[used])) + constant))
 
 
 def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
@@ -277,7 +288,7 @@ def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
 def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
     """Kernel values of the pairs, and the mean of K(x,x) K(y,y) + K(x,y)^2."""
     value = kernel(moments.inner)
-    return value, float(np.mean(kernel(moments.left) * kernel(moments.right) + value**2))
+    return value, moments.mean(kernel(moments.left) * kernel(moments.right) + value**2)
 
 
 def _down_share(down: str, n_in: int, n_out: int) -> float:

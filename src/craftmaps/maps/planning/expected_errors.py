@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from craftmaps.kernels import DotProductKernel, Polynomial, ShiftInvariantKernel
 from craftmaps.maps.parts.hadamard_products import padded_length
@@ -35,12 +36,14 @@ def maclaurin_error(
     complex_to_real: bool,
     h01: bool,
     rng: np.random.Generator,
+    is_radial: bool = False,
 ) -> float:
     """The error of Random Maclaurin features, given the number of features of each degree.
 
     The expectation of the estimate differs from the kernel where degrees were drawn or cut off.
+    With `is_radial`, features are multiplied by exp(-|x|^2 / 2).
     """
-    moments = PairMoments.of_sample(X, rng)
+    moments = PairMoments.of_sample(X, rng, is_radial)
     exact = kernel.value(moments.inner)
     last, length = len(counts) - 1, padded_length(X.shape[1])
     statistics = DegreeStatistics.measure(
@@ -53,7 +56,7 @@ def maclaurin_error(
     if h01:
         series[:2] = kernel.maclaurin(1)
     bias = np.polynomial.polynomial.polyval(moments.inner, series) - exact
-    return _relative(variance + float(np.mean(bias**2)), exact)
+    return _relative(variance + moments.mean(bias**2), np.sqrt(moments.weight) * exact)
 
 
 def fourier_error(
@@ -70,6 +73,33 @@ def fourier_error(
     frequencies, odd = -(-n_components // 2), n_components % 2
     variance = float(np.mean((1 + doubled) / 2 - value**2)) / frequencies
     return _relative(variance + odd / 2 / frequencies**2, value)
+
+
+def gaussian_fourier_error(
+    moments: PairMoments, n_components: int, n_columns: int | None = None
+) -> float:
+    """The error of Fourier features for exp(-|x - y|^2 / 2), from moments of the rows.
+
+    Frequencies are independent, or orthogonal in blocks of `n_columns` if that is given.
+    """
+    squared = np.maximum(0.0, moments.left + moments.right - 2 * moments.inner)
+    n = n_components / 2
+    variance = n * (1 - np.exp(-squared)) ** 2 / 2
+    if n_columns is not None:
+        blocks, rest = divmod(n, n_columns)
+        pairs = blocks * n_columns * (n_columns - 1) + max(0.0, rest * (rest - 1))
+        variance = np.maximum(0.0, variance + pairs * _orthogonal_covariance(squared, n_columns))
+    return _relative(float(np.mean(variance)) / n**2, np.exp(-squared / 2))
+
+
+def _orthogonal_covariance(squared: np.ndarray, n_columns: int) -> np.ndarray:
+    """Covariance of cos<v, u> and cos<w, u>, |u|^2 = `squared`, of orthogonal normal v and w.
+
+    v + w has a uniform direction and a squared length with a chi-squared law of 2 d degrees of
+    freedom, so that E cos<v + w, u> = 1F1(d, d/2, -|u|^2 / 2); cos<v - w, u> has the same mean.
+    """
+    both = special.hyp1f1(n_columns, n_columns / 2, -squared / 2)
+    return np.asarray(both - np.exp(-squared))
 
 
 def _relative(variance: float, values: np.ndarray) -> float:

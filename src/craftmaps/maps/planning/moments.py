@@ -16,15 +16,20 @@ _SAMPLE_ROWS = 256
 
 @dataclass(frozen=True)
 class PairMoments:
-    """For sampled pairs of rows: <x,y>, |x|^2, |y|^2 and sum_i x_i^2 y_i^2."""
+    """For sampled pairs of rows: <x,y>, |x|^2, |y|^2 and sum_i x_i^2 y_i^2.
+
+    If features are multiplied by exp(-|x|^2 / 2), `weight` is the square of what that does to the
+    kernel of a pair.
+    """
 
     inner: np.ndarray
     left: np.ndarray
     right: np.ndarray
     fourth: np.ndarray
+    weight: np.ndarray | float = 1.0
 
     @classmethod
-    def of_sample(cls, X: Any, rng: np.random.Generator) -> "PairMoments":
+    def of_sample(cls, X: Any, rng: np.random.Generator, is_radial: bool = False) -> "PairMoments":
         """All pairs of distinct rows of a random subsample; a lone row is paired with itself."""
         n_rows = X.shape[0]
         X = X[np.sort(rng.choice(n_rows, min(n_rows, _SAMPLE_ROWS), replace=False))]
@@ -34,7 +39,13 @@ class PairMoments:
         inner = safe_sparse_dot(X, X.T, dense_output=True)
         fourth = safe_sparse_dot(squares, squares.T, dense_output=True)
         norms = inner.diagonal()
-        return cls(inner[pairs], norms[pairs[0]], norms[pairs[1]], fourth[pairs])
+        left, right = norms[pairs[0]], norms[pairs[1]]
+        weight = np.exp(-left - right) if is_radial else 1.0
+        return cls(inner[pairs], left, right, fourth[pairs], weight)
+
+    def mean(self, values: np.ndarray) -> float:
+        """The mean over pairs of a variance or of another square of kernel values."""
+        return float(np.mean(self.weight * values))
 
     def bases(self, projection: str, complex_to_real: bool) -> list[np.ndarray]:
         """E[(<w,x><w,y>)^2] of one factor, and for complex w also the pseudo-moment.
@@ -70,17 +81,17 @@ def tensor_sketch_variance(kernel: Polynomial, moments: PairMoments) -> float:
 
 @dataclass(frozen=True)
 class DegreeStatistics:
-    """Means over pairs for each degree n, for features prod_{k<=n} <w_k, x> without their scale.
+    """Means over pairs for each degree n, for features sqrt(a_n) prod_{k<=n} <w_k, x>.
 
     Attributes
     ----------
     coefficients : a_n
-    variance : sum over bases m of m^n - c^n, the variance of one column
+    variance : a_n^2 times the sum over bases m of m^n - c^n, the variance of one column
     repulsion : minus the covariance of two features of one run of Hadamard rows (0 otherwise). Two
         different rows of H, applied to one permuted and signed x, have E[<h,x><h,y><h',x><h',y>] =
         c - (m - c)/(length - 1) instead of c: they exclude each other, so that `length` of them
         together give <x,y> exactly.
-    second : E[z^2 z'^2] = m^n of one feature
+    second : E[z^2 z'^2] = a_n^2 m^n of one feature
     length : features in a run
     """
 
@@ -110,14 +121,13 @@ class DegreeStatistics:
         powers = [np.ones_like(square) for _ in range(1 + len(bases) + len(others))]
         for n in range(max_degree + 1):
             base_powers, other_powers = powers[1 : 1 + len(bases)], powers[1 + len(bases) :]
-            second[n] = base_powers[0].mean()
-            variance[n] = sum(float((power - powers[0]).mean()) for power in base_powers)
-            repulsion[n] = sum(float((powers[0] - power).mean()) for power in other_powers)
+            second[n] = moments.mean(base_powers[0])
+            variance[n] = sum(moments.mean(power - powers[0]) for power in base_powers)
+            repulsion[n] = sum(moments.mean(powers[0] - power) for power in other_powers)
             for power, base in zip(powers, [square, *bases, *others], strict=True):
                 power *= base / unit
-        # Kernel values that overflow here do so in the features too.
-        with np.errstate(over="ignore"):
-            grow = unit ** np.arange(max_degree + 1.0)
+        # a_n^2 unit^n is finite where one of its factors is not
+        grow = kernel.maclaurin(max_degree, scale=float(np.sqrt(unit))) ** 2
         return cls(
             kernel.maclaurin(max_degree), variance * grow, repulsion * grow, second * grow, length
         )

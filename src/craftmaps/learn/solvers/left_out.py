@@ -1,0 +1,108 @@
+"""Scores of alphas by exact leave-one-out predictions for some of the rows, from sums.
+
+With A = H + alpha I and A = L L^T, a row z has the leverage h = |L^-1 z|^2 + 1/n and the prediction
+(L^-1 z)^T (L^-1 G). Had it been left out, its residual e would have been e / (1 - h). An alpha
+costs one Cholesky factorization and one triangular solve for the rows, in the precision in which
+the products of features were taken.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy.linalg import get_blas_funcs
+
+from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.learn.solvers.cholesky import in_place
+from craftmaps.learn.solvers.factor import factor_lower
+from craftmaps.learn.solvers.penalty import whitening
+from craftmaps.learn.solvers.solution import LeftOut
+
+
+class LeftOutScores:
+    """Called with an alpha, gives the score of the rows in `held`, each left out in its turn.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+    fit_intercept : bool
+    penalty : ndarray of shape (n_features, n_features) or None
+        P; None is the identity.
+    held : LeftOut
+
+    Attributes
+    ----------
+    eps : float
+        Unit of rounding of the sums.
+    trace : float
+        Of H, in the coordinates in which the penalty is the identity.
+    constant : float
+        The score of the means of the targets as predictions.
+    """
+
+    def __init__(
+        self,
+        equations: NormalEquations,
+        fit_intercept: bool,
+        penalty: np.ndarray | None,
+        held: LeftOut,
+    ) -> None:
+        self._equations, self._held = equations, held
+        self.eps = float(np.finfo(equations.precision).eps)
+        y_mean = equations.y_mean if fit_intercept else np.zeros(equations.n_targets)
+        self.constant = float(held.scores(np.tile(y_mean, (len(held.Y), 1))).sum())
+        Z = held.Z - equations.z_mean if fit_intercept else held.Z.astype(np.float64)
+        self._matrix: np.ndarray | None = None
+        if in_place(fit_intercept, penalty is not None):
+            self._rows, self._right = Z, equations.gradient
+            self._known, self._free = np.tile(y_mean, (len(Z), 1)), np.zeros(len(Z))
+        else:
+            change: Any = whitening(penalty, equations.precision)
+            self._matrix, self._right, _ = change.reduce(*equations.system(fit_intercept))
+            self._rows, self._free = change.rows(Z)
+            self._known = Z @ change.restore(np.zeros_like(self._right)) + y_mean
+        if fit_intercept:
+            self._free = self._free + 1 / equations.weight
+        with self._sums() as lower:
+            diagonal = lower.diagonal()
+            self.trace = float(diagonal.sum())
+            self._scale = 1 / (float(diagonal.max(initial=0.0)) or 1.0)
+
+    def __call__(self, alpha: float) -> np.ndarray:
+        """One score per target, or as many as the loss gives; infinite if a row is interpolated."""
+        single = self._equations.precision == np.float32
+        score = self._score(alpha, np.dtype(np.float32)) if single else None
+        if score is None:
+            score = self._score(alpha, np.dtype(np.float64))
+        if score is None:
+            score = np.full_like(self._held.scores(self._known), np.inf)
+        return score
+
+    def _score(self, alpha: float, dtype: np.dtype) -> np.ndarray | None:
+        """The score, computed in that precision; None if rounding makes the system indefinite."""
+        with self._sums() as lower, np.errstate(over="ignore", invalid="ignore"):
+            matrix = np.empty(lower.shape, dtype, order="F")
+            np.multiply(lower, self._scale, out=matrix, casting="same_kind")
+        diagonal = np.einsum("ii->i", matrix)
+        diagonal += dtype.type(alpha * self._scale)
+        if not factor_lower(matrix):
+            return None
+        (trsm,) = get_blas_funcs(("trsm",), (matrix,))
+        root = np.sqrt(self._scale)
+        rows, right = (
+            trsm(1.0, matrix, np.array(root * part, dtype, order="F"), lower=1, overwrite_b=1)
+            for part in (self._rows.T, self._right)
+        )
+        leverages = np.einsum("ij,ij->j", rows, rows).astype(np.float64) + self._free
+        score = self._held.scores(self._held.predicted(rows.T @ right + self._known, leverages))
+        return score if self._held.are_clear(leverages) else np.full_like(score, np.inf)
+
+    @contextmanager
+    def _sums(self) -> Iterator[np.ndarray]:
+        """H, of which the lower triangle counts."""
+        if self._matrix is not None:
+            yield self._matrix
+            return
+        with self._equations.lent() as lower:
+            yield lower
