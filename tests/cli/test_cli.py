@@ -117,7 +117,10 @@ def test_from_a_parquet_folder_to_onnx_in_three_commands(folder):
     runtime = pytest.importorskip("onnxruntime")
     from pyarrow import parquet
 
-    out, _ = run("craftmaps fit digits --target digit --degree 5 -o digits.craft --json", folder)
+    out, _ = run(
+        "craftmaps fit digits --target digit --degree 4 --components 256 -o digits.craft --json",
+        folder,
+    )
     facts = json.loads(out)
     assert facts["rows"] == 1400
     assert facts["classes"] == 10

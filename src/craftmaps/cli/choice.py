@@ -36,7 +36,8 @@ def learner(seen: Survey, **given: Any) -> Any:
     It searches for a map unless the options name one. Rows of a table are encoded first.
     """
     loss = _loss(given["loss"], seen.classes is not None, given["checkpoint"] is not None)
-    encoder = TableEncoder(columns=given["kinds"] or None) if is_table(seen.X) else None
+    kinds = {name: kind for name, kind in given["kinds"].items() if kind != "drop"}
+    encoder = TableEncoder(columns=kinds or None) if is_table(seen.X) else None
     alpha = "auto" if given["alpha"] is None else given["alpha"]
     shared = {"loss": loss, "alpha": alpha, "encoder": encoder, "map_rows": given["map_rows"]}
     kind = KernelRegressor if seen.classes is None else KernelClassifier
