@@ -14,22 +14,16 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from craftmaps import (
-    Cauchy,
     CraftMap,
     FourierFeatures,
-    Gaussian,
     ImageMap,
-    Laplacian,
-    Matern,
     OnePassClassifier,
     OnePassRegressor,
-    Polynomial,
     ScaledMap,
     TensorSketch,
 )
 from craftmaps.diagnose import recommend
 from craftmaps.diagnose.recommend.budget import Budget, training_bytes
-from craftmaps.diagnose.recommend.candidates import independent_map
 from craftmaps.diagnose.recommend.preparation import (
     Gradients,
     Scaling,
@@ -37,7 +31,6 @@ from craftmaps.diagnose.recommend.preparation import (
     preparations,
 )
 from craftmaps.diagnose.recommend.rounds import varied
-from craftmaps.kernels import ShiftInvariant
 
 
 @pytest.fixture(scope="module")
@@ -83,30 +76,6 @@ def test_candidates_are_prepared_as_the_wrapping_map_prepares_rows(digits, kind)
         expected = preparation.around(sketch).fit(X).transform(new)
         found = sketch.fit(prepare(X)).transform(prepare(new))
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "n_columns", "sampling"),
-    [
-        (Gaussian(), 10, "orthogonal"),
-        (Matern(), 300, "structured"),
-        (Laplacian("median"), 10, "qmc"),
-        (Cauchy(), 10, "qmc"),
-        (Laplacian(), 2000, "iid"),
-        (
-            ShiftInvariant(lambda n, d, rng: rng.normal(size=(n, d)), isotropic=True),
-            300,
-            "orthogonal",
-        ),
-        (ShiftInvariant(lambda n, d, rng: rng.normal(size=(n, d))), 300, "iid"),
-    ],
-)
-def test_every_kernel_gets_a_sampling_that_it_allows(kernel, n_columns, sampling):
-    feature_map = independent_map(kernel, 8, n_columns, seed=0)
-    assert feature_map.sampling == sampling
-    X = np.random.default_rng(0).normal(size=(5, n_columns))
-    assert feature_map.fit_transform(X).shape == (5, 8)
-    assert isinstance(independent_map(Polynomial(3), 8, n_columns, seed=0), CraftMap)
 
 
 @pytest.mark.slow

@@ -15,15 +15,16 @@ from craftmaps import (
     Nystroem,
     ScaledMap,
     TableEncoder,
+    feature_map,
 )
 from craftmaps.cli import names
 from craftmaps.cli.rows import Survey
-from craftmaps.diagnose.recommend import candidates
 from craftmaps.diagnose.recommend.budget import Budget
 from craftmaps.diagnose.recommend.preparation import image_cells
 from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.kernels import DotProductKernel
 from craftmaps.maps.parts.images import image_shape
+from craftmaps.maps.scaled import scaled_rows
 from craftmaps.tables.table import is_table
 
 SEARCH_ROWS = 26_000  # that a search among maps of images takes
@@ -100,36 +101,41 @@ def kernel_of(name: str | None, **options: Any) -> Any:
 
 
 def named_map(kernel: Any, name: str | None, n_components: int, seen: Survey, seed: int = 0) -> Any:
-    """The map of a name, or the best data-independent one for a kernel."""
+    """The map of a name, or the best data-independent one for rows scaled as the kernel needs."""
     if name is None:
-        return candidates.independent_map(kernel, n_components, seen.X.shape[1], seed)
+        rows = scaled_rows(seen.X, *_scaling(kernel, None, None, seen.X))
+        return feature_map(kernel, rows, n_components, random_state=seed)
     kind = names.maps()[name]
     few = min(n_components, seen.n_rows) if kind is Nystroem else n_components
     return kind(kernel, few, random_state=seed)
 
 
 def scaled(
-    feature_map: Any, scale: str | None, unit_norm: bool | None, X: Any, *, metric: bool = False
+    inner: Any, scale: str | None, unit_norm: bool | None, X: Any, *, metric: bool = False
 ) -> ScaledMap:
     """The map of rows scaled as asked for, or as its kernel needs them, and then by a metric.
 
     A polynomial of an inner product wants rows of length 1; a function of a distance wants columns
     of equal weight.
     """
-    dot_product = isinstance(feature_map.kernel, DotProductKernel)
+    columns, norm = _scaling(inner.kernel, scale, unit_norm, X)
+    if metric:
+        inner = MetricMap(inner, unit_norm=norm)
+    return ScaledMap(inner, columns=columns, unit_norm=norm)
+
+
+def _scaling(kernel: Any, scale: str | None, unit_norm: bool | None, X: Any) -> tuple[str, bool]:
+    dot_product = isinstance(kernel, DotProductKernel)
     if scale is None:
         sparse = hasattr(X, "tocsr")
         scale = "none" if dot_product else "std" if sparse else "standard"
-    norm = dot_product if unit_norm is None else unit_norm
-    if metric:
-        feature_map = MetricMap(feature_map, unit_norm=norm)
-    return ScaledMap(feature_map, columns=scale, unit_norm=norm)
+    return scale, dot_product if unit_norm is None else unit_norm
 
 
-def of_images(feature_map: Any, X: Any, *, metric: bool = False) -> ImageMap:
+def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:
     """The map of oriented gradients of square images, perhaps seen through a metric."""
     cells = image_cells(image_shape(X))
-    return ImageMap(MetricMap(feature_map) if metric else feature_map, cells=cells)
+    return ImageMap(MetricMap(inner) if metric else inner, cells=cells)
 
 
 def searched_images(seen: Survey, budget: str | int, seed: int = 0) -> Any:

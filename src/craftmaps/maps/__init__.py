@@ -1,6 +1,7 @@
 """Rows in, features out: one algorithm per file."""
 
 from craftmaps.maps.base import FeatureMap
+from craftmaps.maps.choose import feature_map
 from craftmaps.maps.compositional import CompositionalMap
 from craftmaps.maps.craft import CraftMap
 from craftmaps.maps.fourier import FourierFeatures
@@ -22,4 +23,5 @@ __all__ = [
     "RandomMaclaurin",
     "ScaledMap",
     "TensorSketch",
+    "feature_map",
 ]

@@ -2,27 +2,22 @@
 
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.extmath import row_norms
 
 from craftmaps.diagnose.recommend.preparation import Scaling
 from craftmaps.kernels import (
-    DotProductKernel,
     Exponential,
     Gaussian,
     Laplacian,
     Matern,
     Polynomial,
-    ShiftInvariantKernel,
 )
-from craftmaps.maps import CraftMap, FourierFeatures, Nystroem
+from craftmaps.maps import CraftMap, FourierFeatures, Nystroem, feature_map
 
 _DEGREES = (2, 3, 5, 7)
 _GAMMA_FACTORS = {Gaussian: (0.5, 2, 8), Laplacian: (0.5, 2), Matern: (1, 3)}
-_MAX_ORTHOGONAL_COLUMNS = 256  # beyond, structured blocks are much faster than a matrix
-_MAX_QMC_COLUMNS = 1000  # beyond, a low-discrepancy sequence is not better than chance
 
 
 def kernels(X: Any) -> list[Any]:
@@ -47,23 +42,13 @@ def neighbors(kernel: Any) -> list[Any]:
     return [clone(kernel).set_params(**step) for step in steps]
 
 
-def maps(kernel: Any, n_components: int, n_rows: int, n_columns: int, seed: int) -> list[Any]:
+def maps(kernel: Any, n_components: int, X: Any, seed: int) -> list[Any]:
     """Unfitted maps for a kernel: Nyström features, and a map that does not depend on the rows."""
-    landmarks = min(n_components, n_rows)
+    landmarks = min(n_components, X.shape[0])
     return [
         Nystroem(kernel, landmarks, landmarks="rpcholesky", random_state=seed),
-        independent_map(kernel, n_components, n_columns, seed),
+        feature_map(kernel, X, n_components, random_state=seed),
     ]
-
-
-def independent_map(
-    kernel: Any, n_components: int, n_columns: int, seed: int
-) -> CraftMap | FourierFeatures:
-    """The best map for a kernel that takes no landmarks from the rows, unfitted."""
-    if isinstance(kernel, DotProductKernel):
-        return CraftMap(kernel, n_components, random_state=seed)
-    sampling = _best_sampling(kernel, n_columns)
-    return FourierFeatures(kernel, n_components, sampling=sampling, random_state=seed)
 
 
 def costly_map(kernel: Any, n_components: int, n_rows: int, seed: int) -> Nystroem:
@@ -83,17 +68,6 @@ def defaults(X: Any, n_components: int, seed: int) -> list[tuple[Scaling, Any]]:
         return [(Scaling("none", True), craft)]
     fourier = FourierFeatures("rbf", n_components=n_components, random_state=seed)
     return [(Scaling("none", True), craft), (Scaling("standard", False), fourier)]
-
-
-def _best_sampling(kernel: ShiftInvariantKernel, n_columns: int) -> str:
-    """The `sampling` with the least error among those that the spectrum of the kernel allows."""
-    unit, rng = clone(kernel).set_params(gamma=1.0), np.random.default_rng(0)
-    if n_columns > _MAX_ORTHOGONAL_COLUMNS and unit.mixture(1, rng) is not None:
-        return "structured"
-    if unit.lengths(1, n_columns, rng) is not None:
-        return "orthogonal"
-    has_quantiles = unit.n_uniform(n_columns) is not None
-    return "qmc" if has_quantiles and n_columns <= _MAX_QMC_COLUMNS else "iid"
 
 
 def _three_digits(value: float) -> float:

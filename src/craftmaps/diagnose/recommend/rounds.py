@@ -65,8 +65,7 @@ def third_round(
     trials = []
     for trial in kept:
         split = prepared[trial.preparation]
-        n_rows, n_columns = split.X.shape
-        options = candidates.maps(trial.kernel, size, n_rows, n_columns, seed)
+        options = candidates.maps(trial.kernel, size, split.X, seed)
         trials += [attempt(split, feature_map) for feature_map in options]
     best = min(trials, key=lambda trial: trial.score)
     split = prepared[best.preparation]
