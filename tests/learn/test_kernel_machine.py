@@ -92,7 +92,7 @@ def at_the_minimum(loss, y, alpha, tol):
     """Predictions of the solver itself, for a loss on a scale that is given."""
     stream = RowsAgain(None, X.shape[1], X.dtype, Unchanged())
     stream.add(X, y[:, None], None, Progress(None, shown=False))
-    fit = Fit(stream, y[:, None], y[:, None], np.ones(len(y)), 1, fit_intercept=True)
+    fit = Fit(stream, Unchanged(), 1, fit_intercept=True)
     fit.loss = loss
     machine = fit.machine(max_passes=1000)
     (end,) = machine.descend(alpha, [machine.start()], [None], tol)

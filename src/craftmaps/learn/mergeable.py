@@ -90,8 +90,8 @@ class Mergeable(Learner):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model becomes what it would be, had it never seen them.
 
-        The sums of these rows are subtracted, and the rows leave the sample by which alpha is
-        chosen. The feature map stays as it is, whatever rows it was fitted on.
+        The sums of these rows are subtracted, and the rows leave the sample by which "auto" chooses
+        alpha, which it does anew. The feature map stays as it is, whatever rows it was fitted on.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ from craftmaps.learn.stored import check_regressor
 from craftmaps.learn.stream import Encode
 from craftmaps.learn.uncertainty import Posterior, learned
 from craftmaps.storage.packing import storable
-from craftmaps.validation import generator, is_integer
+from craftmaps.validation import check_squares, generator, is_integer
 
 
 @storable
@@ -291,7 +291,9 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, OnePass):
         targets = y[:, None] if y.ndim == 1 else y
         if targets.shape[1] != self._n_targets:
             raise ValueError(f"y has {targets.shape[1]} targets, and had {self._n_targets} before.")
-        return targets.astype(np.float64)
+        targets = targets.astype(np.float64)
+        check_squares("y", targets)
+        return targets
 
     @property
     def _encode(self) -> Encode:

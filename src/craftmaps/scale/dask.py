@@ -1,6 +1,7 @@
 """One-pass learners on Dask: the cluster you have, threads, or none."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,9 @@ def fit(
 
     Parameters
     ----------
-    estimator : OnePassClassifier, OnePassRegressor or KernelPCA
-        Stays as it is.
+    estimator : OnePassClassifier, OnePassRegressor, KernelClassifier, KernelRegressor or KernelPCA
+        Stays as it is. Losses that take several passes read the partitions in each of them: persist
+        those that are costly to make.
     X : Dask array, Dask data frame, or list of delayed blocks
         Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight). Columns of data
         frames go by name, whatever their order in a partition.
@@ -98,24 +100,40 @@ def fit(
         classes = np.unique(np.concatenate([labels for labels, _ in counted]))
         lengths = [length for _, length in counted]
     fitted = needs_rows(estimator.feature_map)
-    if fitted and lengths is None:
+    if (fitted or fold.takes_passes(estimator)) and lengths is None:
         lengths = list(dask.compute(*(_length(p[1] if p[1:] else p[0][1]) for p in partitions)))
     size = sample_size(estimator, map_rows)
     rows = _sample(partitions, lengths, size) if fitted else _first_row(partitions)
     learner = fold.begin(estimator, *rows, classes)
     starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
     shared = delayed(learner, pure=False, traverse=False)
+    if not fold.takes_passes(estimator):
+        return fold.finish(learner, _run(threads, shared, partitions, starts, None))
+    shared = shared.persist()  # sent once, for all passes
+    run = partial(_run, threads, shared, partitions, starts)
+    return fold.finish_passes(learner, run, lengths or [])
+
+
+def _run(
+    threads: int,
+    learner: Any,
+    partitions: list[list[Any]],
+    starts: Sequence[int | None],
+    one: fold.Pass | None,
+) -> bytes:
+    """The merged sums of all partitions, of the squared loss or of one pass."""
     level = [
-        _sums(threads, shared, i, start, *p)
+        _sums(threads, learner, i, start, one, *p)
         for i, (start, p) in enumerate(zip(starts, partitions, strict=True))
     ]
     while len(level) > 1:
         groups = [level[i : i + fold.FAN_IN] for i in range(0, len(level), fold.FAN_IN)]
         level = [
-            _merged(threads, shared, *group) if len(group) > 1 else group[0] for group in groups
+            _merged(threads, learner, one, *group) if len(group) > 1 else group[0]
+            for group in groups
         ]
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        return fold.finish(learner, dask.compute(level[0])[0])  # the graph holds the map, once
+        return bytes(dask.compute(level[0])[0])  # the graph holds the map, once
 
 
 def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
@@ -259,17 +277,19 @@ def _labels(number: int, y: Any) -> tuple[np.ndarray, int]:
 
 
 @delayed(pure=False)
-def _sums(threads: int, learner: Any, number: int, first_row: int | None, *parts: Any) -> bytes:
+def _sums(
+    threads: int, learner: Any, number: int, first_row: int | None, one: Any, *parts: Any
+) -> bytes:
     with at_most_threads(threads):
         names = getattr(learner, "feature_names_in_", None)
         blocks = (_block(parts, names) for _ in range(1))  # errors are then of this partition
-        return fold.sums_of(learner, blocks, number, first_row)
+        return fold.sums_of(learner, blocks, number, first_row, one)
 
 
 @delayed(pure=False)
-def _merged(threads: int, learner: Any, *sums: bytes) -> bytes:
+def _merged(threads: int, learner: Any, one: Any, *sums: bytes) -> bytes:
     with at_most_threads(threads):
-        return fold.merged(learner, sums)
+        return fold.merged(learner, sums, one)
 
 
 def _predict_array(X: Any, estimator: Any, method: str, like: np.ndarray) -> np.ndarray:

@@ -265,10 +265,23 @@ class Machine:
         return value, np.vstack([gradient + alpha * penalized, totals])
 
 
+@dataclass
+class Found:
+    """The best alpha, all that were tried with their losses of rows held out, and where it ended.
+
+    `ends` are the points that the descents at the best alpha reached, one without each fold.
+    """
+
+    best: float
+    alphas: np.ndarray
+    scores: np.ndarray
+    ends: list[np.ndarray]
+
+
 def search(
     machine: Machine, folds: Sequence[int], alphas: Sequence[float] | None, lowest: float
-) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """The best alpha, all that were tried, their losses of rows held out, and a start for the best.
+) -> Found:
+    """Find the alpha with the least loss of rows held out.
 
     Given alphas are tried from the largest on, each from where the one before ended. Otherwise
     alpha begins at a hundredth of the mean curvature and is lowered by half decades as long as the
@@ -310,4 +323,4 @@ def search(
     best = max(alpha for alpha in tried if tried[alpha] <= good)
     every = np.array(sorted(tried))
     scores = np.array([tried[alpha] for alpha in every])
-    return best, every, scores, np.mean(reached[best], axis=0)
+    return Found(best, every, scores, reached[best])
