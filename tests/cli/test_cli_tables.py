@@ -200,6 +200,37 @@ def test_what_cannot_be_learned_from_is_named(tmp_path):
     assert "the output has its own 'prediction': --keep another column" in said
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("fit flats.csv --target high --budget soon", "budget must be a number of components"),
+        ("fit flats.csv --target high --loss huber", "--loss huber is for measured numbers"),
+        ("fit flats.csv --target size --loss log", "--loss log is for classes"),
+        ("fit flats.csv --target high --drop color", "--drop names 'color', and there is no such"),
+        ("fit flats.csv --target high --as page=thing", "--as must be COLUMN=KIND, and a KIND is"),
+        ("fit flats.csv --target high --as color=text", "--as names 'color', and there is no such"),
+        ("fit flats.csv --target high --images", "--images takes columns of numbers alone"),
+        ("fit flats.csv --target 3 --no-header --drop id", "no names for --drop"),
+        ("fit flats.csv --target built", "line 3, column 'built': the target is missing"),
+        ("predict fast.craft new.parquet --keep color", "there is no column 'color'"),
+        ("predict fast.craft X.npy --keep id", "--keep is for CSV and Parquet files"),
+        ("evaluate fast.craft flats.csv", "name the column of targets: --target COLUMN"),
+        (
+            "evaluate fast.craft flats.csv --target high --plot p.xls",
+            "ends in .png or .svg or .pdf",
+        ),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(line, said, folder, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    np.save("X.npy", np.ones((2, 8)))
+    words = line.split()
+    if words[0] != "evaluate":
+        words += ["-o", str(tmp_path / ("m.craft" if words[0] == "fit" else "p.csv"))]
+    assert said in " ".join(complaint(*words).split())
+    assert not list(tmp_path.iterdir())
+
+
 def test_text_far_down_a_file_of_numbers(tmp_path, monkeypatch):
     """The first rows look like an array, and the last row makes it a table."""
     monkeypatch.setattr(text, "CHUNK_BYTES", 1000)

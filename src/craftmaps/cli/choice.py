@@ -36,7 +36,7 @@ def learner(seen: Survey, **given: Any) -> Any:
 
     It searches for a map unless the options name one. Rows of a table are encoded first.
     """
-    loss = _loss(given["loss"], seen.classes is not None, given["checkpoint"] is not None)
+    loss = _loss(given["loss"], seen.classes is not None)
     kinds = {name: kind for name, kind in given["kinds"].items() if kind != "drop"}
     encoder = TableEncoder(columns=kinds or None) if is_table(seen.X) else None
     alpha = "auto" if given["alpha"] is None else given["alpha"]
@@ -76,9 +76,9 @@ def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
     return scaled(inner, scale, given["unit_norm"], X, metric=given["metric"])
 
 
-def _loss(given: str | None, classification: bool, checkpoint: bool) -> str:
+def _loss(given: str | None, classification: bool) -> str:
     if given is None:
-        return "log" if classification and not checkpoint else "squared"
+        return "log" if classification else "squared"
     if given == "log" and not classification:
         raise click.UsageError("--loss log is for classes, and the target is measured numbers.")
     if given in ("huber", "quantile") and classification:

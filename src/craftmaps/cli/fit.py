@@ -35,7 +35,7 @@ _KINDS = ("number", "category", "text", "date", "drop")
 @click.option(
     "--loss",
     type=click.Choice(("log", "squared", "huber", "quantile")),
-    help="Default: log for classes, squared for numbers and with --checkpoint.",
+    help="Default: log for classes, squared for numbers.",
 )
 @click.option(
     "--map-rows",
@@ -109,25 +109,15 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
         raise click.UsageError(f"--checkpoint-every must be at least 0 seconds, got {seconds}.")
     if budget is not None and given["components"] is not None:
         raise click.UsageError("--budget and --components both give the size: leave one out.")
-    if given["checkpoint"] is not None:
-        _check_checkpoint(budget, given["loss"])
-    options.check_output(output)
-    if given["checkpoint"] is not None:
-        Path(given["checkpoint"]).mkdir(parents=True, exist_ok=True)
-        options.check_folder(Path(given["checkpoint"]))
-
-
-def _check_checkpoint(budget: str | None, loss: str | None) -> None:
-    if budget is not None:
+    if budget is not None and given["checkpoint"] is not None:
         raise click.UsageError(
             "--budget depends on the speed of the moment, so a checkpoint might not fit the next "
             "search; give --components."
         )
-    if loss not in (None, "squared"):
-        raise click.UsageError(
-            f"--loss {loss} takes several passes, which a checkpoint does not keep: leave "
-            f"--checkpoint out, or take --loss squared."
-        )
+    options.check_output(output)
+    if given["checkpoint"] is not None:
+        Path(given["checkpoint"]).mkdir(parents=True, exist_ok=True)
+        options.check_folder(Path(given["checkpoint"]))
 
 
 def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[str, Any]]:
