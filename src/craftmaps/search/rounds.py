@@ -14,7 +14,7 @@ from craftmaps.search.preparation import Preparation, preparations
 from craftmaps.search.targets import Targets
 from craftmaps.threads import on_threads
 
-ROUND_ROWS = (400, 900, 1500)
+ROUND_ROWS = (400, 800, 1300)
 _N_KEPT = (6, 2)  # candidates that survive the first and the second round
 _N_NEAR = (3, 1)  # how many of them are tried with other widths, too
 _SUM_SIZES = (2, 3, 4)  # families whose kernels are added up

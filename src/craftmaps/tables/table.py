@@ -62,6 +62,11 @@ class Table:
         except CannotEncodeError as error:
             raise CannotEncodeError(f"column {name!r} has {error}") from None
 
+    def loaded(self) -> Self:
+        """The table with columns that were read, which can be sent to other processes."""
+        columns = {name: self.read(name) for name in self.names}
+        return type(self)(columns, self.n_rows, self.named)
+
     def renamed(self, names: Sequence[str]) -> Self:
         """The table with other names for its columns, in their order."""
         if isinstance(self._columns, nw.DataFrame):
