@@ -44,6 +44,10 @@ class Preparation:
         before = 1.0 if self.weights is None else np.array(self.weights)
         return replace(self, weights=tuple((weights * before).tolist()), learned=True)
 
+    def is_like(self, other: "Preparation") -> bool:
+        """Whether both scale columns and rows in the same way, whatever their weights."""
+        return (self.columns, self.unit_norm) == (other.columns, other.unit_norm)
+
     def __str__(self) -> str:
         words = [f"{self.columns} columns" if self.columns != "none" else "plain columns"]
         words += ["unit norm"] * self.unit_norm + ["learned weights"] * self.learned
