@@ -214,7 +214,7 @@ def anomalies() -> str:
             lambda own=own, new=new: -OneClassSVM().fit(own).score_samples(new),
         )
         results = [timed(work) for work in works]
-        key = name.split()[0]
+        key = name.split()[0].rstrip(",")
         scores.setdefault(key, []).append([roc_auc_score(strange, s) for s, _ in results])  # type: ignore[arg-type]
         times[int(key != "pendigits")] += [used for _, used in results]
     lines = []

@@ -15,6 +15,7 @@ from benchmarks.league.standings import (
     Standing,
     Table,
     compared,
+    coverage,
     share_below,
     standings,
     tables,
@@ -36,7 +37,8 @@ RULES = """## Rules
 - The error of a classifier is the share of wrong labels on the test rows. The error of a regressor
   is the root mean square error in standard deviations of the test targets.
 - Ratios of errors are to the best learner on the same table. Half a wrong row is added to both
-  errors of a classifier, so that a table without any error has a ratio too.
+  errors of a classifier, so that a table without any error has a ratio too. Means of ratios are
+  geometric, and a ratio above 10 counts as 10 in them.
 - Learners with the same error share the mean of their ranks. A failed run has the last rank and no
   ratio.
 - Time is processor time, the sum over all threads, because it hardly depends on what else a machine
@@ -50,8 +52,10 @@ RULES = """## Rules
 - SVC and SVR choose C from 1, 10, 100 and gamma from 1/4, 1, 4 times 1 / columns, by three folds of
   at most 10,000 rows. SVC gives no probabilities, and so it has no log-loss. Nystroem has 1,024
   landmarks and LogisticRegression or Ridge on top. xRFM validates on a fifth of the training rows.
-- Our learners are several budgets of one method. Each of them is ranked beside the rivals without
-  the others, and the rivals are ranked beside the last of ours in the tables of errors.
+- "auto" is `KernelClassifier()` or `KernelRegressor()` as it is, after a `TableEncoder` if a table
+  has text, categories or dates. The others have a budget of 1,024 components, of ten times the
+  time that LightGBM took, and without a limit. Each budget is ranked beside the rivals without the
+  other budgets, and the rivals are ranked beside the unlimited one.
 - The test split is the published one where there is one, and otherwise a random third of the rows,
   or 10,000 rows if that is less. "50,000 rows" says that training rows were drawn at random.
 """
@@ -79,6 +83,7 @@ def write_report(file: Path, page: Path) -> None:
     if "Classification" in kinds:
         parts.append(log_loss_part(kinds["Classification"], methods))
     parts.append(value_table(rows, methods, "fit_cpu_seconds", "Seconds to fit", seconds))
+    parts.append(expectation_part(rows, methods))
     parts += [failure_part(rows, methods), RULES, size_part(rows), machine_part(rows, methods)]
     page.write_text("\n".join(part for part in parts if part))
 
@@ -148,6 +153,19 @@ def log_loss_part(rows: list[Table], methods: list[Method]) -> str:
 def below(method: Method, rival: Method, rows: list[Table]) -> str:
     won, of = share_below(method.name, rival.name, rows)
     return f"{won} of {of} tables"
+
+
+def expectation_part(rows: list[Table], methods: list[Method]) -> str:
+    """How often the test error was in the interval that a learner of this package gave."""
+    covered = {one: coverage(one.name, rows) for one in methods if one.is_ours}
+    lines = [[one.words, f"{inside} of {of} tables"] for one, (inside, of) in covered.items() if of]
+    if not lines:
+        return ""
+    return (
+        "## Expected errors\n\nThe search gives an interval for the error on new rows, which is "
+        "meant to hold in 90 % of cases.\n\n"
+        + markdown(["learner", "test error in the interval on"], lines)
+    )
 
 
 def failure_part(rows: list[Table], methods: list[Method]) -> str:

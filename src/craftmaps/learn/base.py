@@ -414,6 +414,10 @@ class Learner(BaseEstimator):
         self._check_parameters()
         return map_rows.sample_size(self._new_map(), self.map_rows)
 
+    def fits_encoder(self) -> bool:
+        """Whether an encoder of tables would be fitted on the rows of `map_rows`."""
+        return False
+
     def _needs_rows(self, X: Any) -> bool:
         """Whether anything is fitted on rows such as X before the learner learns from them."""
         return map_rows.needs_rows(self.feature_map)

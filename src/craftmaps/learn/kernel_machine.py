@@ -104,6 +104,11 @@ class KernelMachine(TableLearner, OnePass):
         """Learn what another learner has learned, with the squared loss only."""
         return super().merge(other)
 
+    @available_if(_is_squared)
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows, with the squared loss only: see `OnePassRegressor.forget`."""
+        return super().forget(X, y, sample_weight)
+
     def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
         """Write the model to one file, from which `craftmaps.load` gives it back.
 

@@ -38,7 +38,8 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         to have it used as it is.
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
-        "200MB"; a prediction time, "1ms/row"; "unlimited"; or None for 2,048 components.
+        "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands for a component for each
+        row if there are at most 4,096, otherwise for 2,048 components.
     loss : {"squared", "huber", "quantile"}, default="squared"
         "squared" makes this an `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5

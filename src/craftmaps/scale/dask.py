@@ -1,6 +1,6 @@
 """One-pass learners on Dask: the cluster you have, threads, or none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,15 +8,17 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from craftmaps.learn.checkpoint import unpacked
-from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
 from craftmaps.scale.cluster.sample import (
     in_order,
+    names_of,
+    needs_rows,
     no_rows,
     places_in_partitions,
     sample_size,
     stacked,
 )
+from craftmaps.tables.table import is_table, table_of
 from craftmaps.threads import at_most_threads
 
 try:
@@ -99,7 +101,7 @@ def fit(
         )
         classes = np.unique(np.concatenate([labels for labels, _ in counted]))
         lengths = [length for _, length in counted]
-    fitted = needs_rows(estimator.feature_map)
+    fitted = needs_rows(estimator)
     if (fitted or fold.takes_passes(estimator)) and lengths is None:
         lengths = list(dask.compute(*(_length(p[1] if p[1:] else p[0][1]) for p in partitions)))
     size = sample_size(estimator, map_rows)
@@ -165,7 +167,7 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
         return X.map_blocks(_predict_array, shared, method, like, meta=like, **layout)
     if not _is_frame(X):
         raise TypeError(f"X must be a Dask array or data frame, got {type(X).__name__}.")
-    X = in_order(X, getattr(estimator, "feature_names_in_", None))
+    X = in_order(X, names_of(estimator))
     single = all(dtype == np.float32 for dtype in X.dtypes)
     like = fold.no_predictions(estimator, method, np.dtype(np.float32 if single else np.float64))
     meta = _predict_frame(X._meta.iloc[:0], light, method, like)
@@ -256,13 +258,16 @@ def _sample(partitions: list[list[Any]], lengths: Any, size: int | None) -> tupl
 def _block(parts: Sequence[Any], names: Sequence[Any] | None = None) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights of a partition."""
     X, y, weights = unpacked(parts[0] if len(parts) == 1 else parts)
-    return in_order(X, names), np.asarray(y), weights
+    X = table_of(X) if isinstance(X, Mapping) else in_order(X, names)
+    return X, np.asarray(y), weights
 
 
 @delayed(pure=False)
 def _rows(places: Any, *parts: Any) -> tuple[Any, np.ndarray]:
     X, y, _ = _block(parts)
     places = np.asarray(places)[np.asarray(places) < len(y)]
+    if is_table(X) and not hasattr(X, "iloc"):
+        return table_of(X)[places].loaded(), y[places]
     return (X.iloc if hasattr(X, "iloc") else X)[places], y[places]
 
 
@@ -281,7 +286,7 @@ def _sums(
     threads: int, learner: Any, number: int, first_row: int | None, one: Any, *parts: Any
 ) -> bytes:
     with at_most_threads(threads):
-        names = getattr(learner, "feature_names_in_", None)
+        names = names_of(learner)
         blocks = (_block(parts, names) for _ in range(1))  # errors are then of this partition
         return fold.sums_of(learner, blocks, number, first_row, one)
 

@@ -12,10 +12,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
 from craftmaps.scale.cluster.arrow import column_of, rows_of
-from craftmaps.scale.cluster.sample import no_rows, places_in_partitions, sample_size, stacked
+from craftmaps.scale.cluster.sample import (
+    needs_rows,
+    no_rows,
+    places_in_partitions,
+    sample_size,
+    stacked,
+)
 from craftmaps.threads import at_most_threads
 
 try:
@@ -102,9 +107,10 @@ def fit(
     columns = [*features, *targets, *([] if weight is None else [weight])]
     _check_columns(frame, columns)
     narrow = frame.select(*columns)
-    read = partial(rows_of, features=features, labels=targets, weight=weight)
+    tables = getattr(estimator, "encoder", None) is not None
+    read = partial(rows_of, features=features, labels=targets, weight=weight, tables=tables)
     n_parts = narrow.rdd.getNumPartitions()
-    fitted = needs_rows(estimator.feature_map)
+    fitted = needs_rows(estimator)
     unknown = targets if is_classifier(estimator) and classes is None else []
     lengths = None
     by_place = fitted or fold.takes_passes(estimator)
@@ -167,7 +173,7 @@ def predict(
     schema = frame.withColumn(output, F.lit(None).cast(kind)).schema
     light = fold.for_prediction(estimator, method)
     names = vars(light).pop("feature_names_in_", None)  # rows come in their order
-    if names is not None and len(features) > 1:
+    if names is not None and len(features) > 1 and estimator.encoder_ is None:
         features = _in_order_of(names.tolist(), features)
     shared = frame.sparkSession.sparkContext.broadcast(light)
     return frame.mapInArrow(partial(_predicted, shared, features, method, output), schema)
@@ -320,7 +326,8 @@ def _predicted(
         for batch in batches:
             if not len(batch):
                 continue
-            values = getattr(shared.value, method)(rows_of(batch, features)[0])
+            tables = shared.value.encoder_ is not None
+            values = getattr(shared.value, method)(rows_of(batch, features, tables=tables)[0])
             if values.dtype.kind == "f":
                 values = values.astype(np.float64)
             yield batch.append_column(output, pa.array(values.tolist()))

@@ -157,6 +157,8 @@ def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
     """No rows of what a method returns for rows of this type."""
     if not callable(getattr(estimator, method, None)):
         raise ValueError(f"a {type(estimator).__name__} has no method {method!r}.")
+    if estimator.encoder_ is not None:
+        dtype = np.dtype(estimator.encoder_.dtype)
     floats = np.dtype(dtype if dtype == np.float32 else np.float64)
     if method == "transform":
         return np.empty((0, estimator.n_components_), floats)
