@@ -49,6 +49,8 @@ RULES = """## Rules
   categories, and the others get them one-hot. Dates become year, month, day and
   days. Columns of numbers are imputed and standardized, and the targets of MLP, SVR, Nystroem and
   xRFM are standardized too.
+- Text is a category for the rivals. `TableEncoder` reads its characters, which helps most on
+  cars_origin, where the names of cars tell where they were made.
 - SVC and SVR choose C from 1, 10, 100 and gamma from 1/4, 1, 4 times 1 / columns, by three folds of
   at most 10,000 rows. SVC gives no probabilities, and so it has no log-loss. Nystroem has 1,024
   landmarks and LogisticRegression or Ridge on top. xRFM validates on a fifth of the training rows.
