@@ -363,11 +363,12 @@ def test_a_descent_reaches_the_minimum_of_a_quadratic():
     A = np.diag([1.0, 10.0, 100.0])
     wanted = np.array([[1.0], [2.0], [3.0]])
     P = Preconditioner.of(np.asfortranarray(np.eye(3)), 1.0, 0.0, None)
-    descent = Descent(np.zeros((4, 1)), P, fit_intercept=False)
+    descent = Descent(np.zeros((4, 1)))
     for _ in range(60):
         gradient = np.vstack([A @ (descent.trial[:3] - wanted), np.zeros((1, 1))])
         difference = descent.trial[:3] - wanted
-        descent.receive(float(np.vdot(difference, A @ difference)) / 2, gradient)
+        value = float(np.vdot(difference, A @ difference)) / 2
+        descent.receive(value, gradient, P(gradient))
     np.testing.assert_allclose(descent.point[:3], wanted, atol=1e-6)
 
 

@@ -276,7 +276,7 @@ class KernelMachine(TableLearner, OnePass):
             intercept,
             alpha,
             jitter=0.0,
-            condition=end.precondition.condition(),
+            condition=machine.condition,
             alphas=alphas,
             scores=scores,
             left_out=alphas is not None,
