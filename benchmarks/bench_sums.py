@@ -84,7 +84,7 @@ def densities() -> str:
         X, y, new, truth = rows_of(name)
         found, seconds = timed(lambda X=X, y=y, new=new: ours(X, y, new))
         results = {f"craftmaps, {FEATURES:,} features": (found, seconds)}
-        for factor in (1, 4) if name == DENSITIES[0] else (1,):
+        for factor in (1, 4):
             if importlib.util.find_spec("gpytorch"):
                 budget = factor * seconds
                 results[f"GPyTorch SVGP, 512 points, {factor} x the time"] = timed(

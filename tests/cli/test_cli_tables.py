@@ -187,8 +187,9 @@ def test_new_rows_are_read_as_the_rows_of_fit(folder, model, tmp_path):
 
 
 def test_what_cannot_be_learned_from_is_named(tmp_path):
-    lists = pa.array([[1], [2, 3]])
-    pq.write_table(pa.table({"a": [1, 2], "b": lists, "y": [0, 1]}), tmp_path / "t.parquet")
+    lists = pa.array([[1], [2, 3]] * 2500)  # of two blocks
+    columns = {"a": [1, 2] * 2500, "b": lists, "y": [0, 1] * 2500}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     said = complaint("fit", tmp_path / "t.parquet", "--target", "y", "-o", tmp_path / "m.craft")
     assert "column 'b' holds list<" in said
     assert "leave it out with --drop b" in said

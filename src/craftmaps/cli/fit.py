@@ -131,14 +131,17 @@ def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[st
     reading = {name: given[name] for name in options.READING}
     reading |= {"drop": options.listed(given["drop"]), "kinds": _kinds(given["kinds"])}
     given["map_rows"] = given["map_rows"] or DEFAULT_MAP_ROWS
+
+    def opened(table: bool | str) -> Any:
+        rows = open_rows(data, given["target"], weight=given["weight"], table=table, **reading)
+        _check_columns(rows.schema)
+        return rows
+
     rows, seen = surveyed(
-        lambda table: open_rows(
-            data, given["target"], weight=given["weight"], table=table, **reading
-        ),
+        opened,
         choice.SEARCH_ROWS if given["images"] and given["auto"] else given["map_rows"],
         given["classify"],
     )
-    _check_columns(rows.schema)
     rows.n_rows = seen.n_rows
     learner = choice.learner(seen, **(given | {"kinds": reading["kinds"]}))
     keeping = {name: given[name] for name in ("checkpoint", "checkpoint_every")}

@@ -133,6 +133,7 @@ class Learner(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            KernelClassifier and KernelRegressor also take tables, see `encoder`.
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for a regressor
             A classifier takes labels of any type that can be sorted.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -22,25 +22,17 @@ def contained(
     shift, start, filled = np.uint64(bits), 0, 0
     for i in range(len(ends)):
         first = filled
-        for j in range(start + 1, ends[i]):
+        for j in range(start + 2, ends[i]):
             pair = (codes[j - 1] << shift) | codes[j]
-            if j > start + 1:
-                place = np.searchsorted(vocabulary, (codes[j - 2] << (shift + shift)) | pair)
-                key = (codes[j - 2] << (shift + shift)) | pair
+            triple = (codes[j - 2] << (shift + shift)) | pair
+            for key in (triple, pair):
+                if key == pair and j == ends[i] - 1:
+                    continue  # the last pair has the mark of the end
+                place = np.searchsorted(vocabulary, key)
                 if place < len(vocabulary) and vocabulary[place] == key and last_seen[place] != i:
                     last_seen[place] = i
                     indices[filled] = place
                     filled += 1
-                if j < ends[i] - 1:
-                    place = np.searchsorted(vocabulary, pair)
-                    if (
-                        place < len(vocabulary)
-                        and vocabulary[place] == pair
-                        and last_seen[place] != i
-                    ):
-                        last_seen[place] = i
-                        indices[filled] = place
-                        filled += 1
         indices[first:filled].sort()
         indptr[i + 1] = filled
         start = ends[i]

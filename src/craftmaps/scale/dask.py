@@ -50,7 +50,8 @@ def fit(
         those that are costly to make.
     X : Dask array, Dask data frame, or list of delayed blocks
         Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight). Columns of data
-        frames go by name, whatever their order in a partition.
+        frames go by name, whatever their order in a partition. KernelClassifier and
+        KernelRegressor encode the columns of data frames and of blocks that are tables.
     y : Dask array, series or data frame
         It has as many partitions as X; arrays of known chunks are cut like X. None for blocks, and
         for KernelPCA.

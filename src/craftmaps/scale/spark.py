@@ -59,7 +59,8 @@ def fit(
         up to three times (labels and lengths, rows for the map, sums): cache it if it is costly to
         make.
     features : str or sequence of str
-        A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers.
+        A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers. For
+        KernelClassifier and KernelRegressor the columns may hold text, dates and missing values.
         Arrays of float are learned in float32, in half the time of the doubles of vectors.
     target : str or sequence of str
         The column of labels or targets, or several columns of targets; KernelPCA needs none.
