@@ -195,6 +195,9 @@ def models():
     yield "table-unscaled", TableEncoder(kinds, scaling="none").fit(TABLE), {}
     yield "table-array", TableEncoder().fit(np.where(ROWS < 0.1, ROWS, np.nan)), {}
     yield "table-sparse", TableEncoder().fit(sparse.csr_array(ROWS)), {}
+    yield "table-classifier", KernelClassifier(sketch, alpha=1.0).fit(TABLE, LABELS), {}
+    regressor = KernelRegressor(None, alpha=1.0, encoder=TableEncoder(kinds)).fit(TABLE, ROWS[:, 0])
+    yield "table-regressor", regressor, {"resumable": True}
 
 
 @cache
@@ -396,8 +399,10 @@ def use(model, kind):
     X = [X, X.astype(np.float32), sparse.csr_array(X)][kind]
     if isinstance(model, Window):
         model = model.model()
+    if hasattr(model, "feature_names_in_"):
+        X = {name: column[:5] for name, column in TABLE.items()}
     if hasattr(type(model), "transform"):
-        model.transform(TABLE if hasattr(model, "feature_names_in_") else X)
+        model.transform(X)
         if isinstance(model, KernelPCA) and model.explained_variance_ratio_.size:
             model.partial_fit(X).transform(X)
         return

@@ -125,6 +125,17 @@ def test_awkward_tables_give_sane_models(change, least):
     assert np.abs(far - y.mean()).max() < 10 * spread
 
 
+@pytest.mark.parametrize("n_columns", [40, pytest.param(2000, marks=pytest.mark.slow)])
+def test_sparse_and_wide_rows(n_columns):
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(200, n_columns)) * (draws.random((200, n_columns)) < 0.2)
+    y = np.where(X[:, :10].sum(axis=1) > 0, "more", "less")
+    dense = KernelClassifier(random_state=0).fit(X, y)
+    stored = KernelClassifier(random_state=0).fit(sparse.csr_array(X), y)
+    assert min(dense.score(X, y), stored.score(sparse.csr_array(X), y)) > 0.85
+    np.testing.assert_array_equal(stored.predict(X), stored.predict(sparse.csr_array(X)))
+
+
 def test_one_target_value_and_few_rows_fall_back_to_a_plain_map():
     X, _ = regression(50)
     found = AutoMap(task="regression", random_state=0).fit(X, np.ones(50))
@@ -171,7 +182,7 @@ def test_preparations_suit_the_rows():
     X = np.random.default_rng(0).normal(size=(50, 4))
     mixed, flags = X * [1, 1, 1, 1000], (X > 1).astype(float)
     texts = [[str(one) for one in preparations(rows)] for rows in (X, mixed, flags)]
-    raw, quantiles = "columns as they are, rows of unit norm", "columns mapped by quantiles"
+    raw, quantiles = "plain columns, unit norm", "quantile columns"
     assert [raw in text for text in texts] == [True, False, True]
     assert [quantiles in text for text in texts] == [True, True, False]
     assert all(one.applied(sparse.csr_array(X)).nnz for one in preparations(sparse.csr_array(X)))
@@ -180,10 +191,10 @@ def test_preparations_suit_the_rows():
 def test_sums_and_learned_weights_are_named_on_one_line():
     kernel = craftmaps.Sum([craftmaps.Gaussian(gamma=0.5), craftmaps.Laplacian(gamma=2.0)])
     candidate = Candidate(Scaling("standard", weights=(1.0, 0.5)), kernel)
-    named = "Gaussian(gamma=0.5) + Laplacian(gamma=2.0) on standardized columns"
+    named = "Gaussian(gamma=0.5) + Laplacian(gamma=2.0) on standard columns"
     assert str(candidate) == named
     learned = Candidate(candidate.preparation.weighted(np.array([2.0, 2.0])), kernel)
-    assert str(learned) == f"{named}, learned weights of columns"
+    assert str(learned) == f"{named}, learned weights"
     assert learned.preparation.weights == (2.0, 1.0)
 
 

@@ -126,7 +126,7 @@ def recommend(
     y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
     budget : int, str or None, default=1024
         A number of components; a training time, "60s" or "5min"; a memory for training, "200MB"; a
-        prediction time, "1ms/row"; "unlimited"; or None for 2,048 components. Sizes for times are
+        prediction time, "1ms/row"; "unlimited"; or None, see `AutoMap`. Sizes for times are
         estimated from the speed of this machine.
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes numbers for regression if they have more than 100 different values, or are

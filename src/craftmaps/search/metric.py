@@ -15,20 +15,24 @@ from craftmaps.kernels import Gaussian, Laplacian, Matern
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.targets import Targets
 
-_MAX_WEIGHTED_COLUMNS = 5000  # more of them would take minutes
 _MAX_COLUMNS_OF_TARGETS = 16  # whose gradients are computed
+_MAX_LAPLACIAN_COLUMNS = 300
 _LARGEST_ALPHA = 0.01  # a larger penalty would flatten the gradients
 
 
-def has_gradients(candidate: Candidate, n_columns: int) -> bool:
-    """Whether weights of so many columns can be learned with this kernel."""
-    smooth = isinstance(candidate.kernel, Gaussian | Laplacian | Matern)
-    return smooth and n_columns <= _MAX_WEIGHTED_COLUMNS
+def has_gradients(candidate: Candidate, rows: Any) -> bool:
+    """Whether weights can be learned with this kernel for rows like these."""
+    if sparse.issparse(rows):
+        return False
+    if isinstance(candidate.kernel, Laplacian):  # whose signs cost a matrix for each column
+        return bool(rows.shape[1] <= _MAX_LAPLACIAN_COLUMNS)
+    return isinstance(candidate.kernel, Gaussian | Matern)
 
 
-def relevance(candidate: Candidate, prepared: Any, targets: Targets, alpha: float) -> np.ndarray:
+def relevance(
+    candidate: Candidate, prepared: np.ndarray, targets: Targets, alpha: float
+) -> np.ndarray:
     """Mean squared derivatives by the columns of prepared rows, the largest one 1 (or all 0)."""
-    prepared = prepared.toarray() if sparse.issparse(prepared) else prepared
     K = candidate.gram(prepared)
     K[np.diag_indices_from(K)] += min(alpha, _LARGEST_ALPHA)
     Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]

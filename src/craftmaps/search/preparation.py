@@ -12,27 +12,20 @@ from craftmaps.maps.scaled import applied_scaling, fitted_scaling
 
 _MANY_COLUMNS = 100  # from which rows may be images or texts, whose columns have equal units
 _EQUAL_RANGES = 0.5  # share of the largest range that half of the columns reach if units are equal
-_COLUMNS_IN_WORDS = {
-    "none": "columns as they are",
-    "standard": "standardized columns",
-    "quantile": "columns mapped by quantiles",
-    "maxabs": "columns divided by their largest absolute values",
-    "std": "columns divided by their standard deviations",
-}
 _MOST_CELLS = 5  # per side of the grid of gradients, the default of ImageMap
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Rows scaled by the parameters of `ScaledMap`.
+    """Scaling of columns, of rows, and weights of columns, by the parameters of `ScaledMap`.
 
-    `has_learned_weights` tells weights that a search learned from those of two-valued columns.
+    `learned` says that the weights come from the targets.
     """
 
     columns: str = "standard"
     unit_norm: bool = False
     weights: tuple[float, ...] | None = None
-    has_learned_weights: bool = False
+    learned: bool = False
 
     def around(self, feature_map: Any) -> ScaledMap:
         """The map of rows that are prepared in this way."""
@@ -48,13 +41,19 @@ class Scaling:
         return prepared.astype(np.float64, copy=False)
 
     def weighted(self, weights: np.ndarray) -> "Scaling":
-        """The same preparation with learned weights of columns, times those it has already."""
+        """The same preparation, with these learned weights of columns besides."""
         before = 1.0 if self.weights is None else np.array(self.weights)
-        return replace(self, weights=tuple((weights * before).tolist()), has_learned_weights=True)
+        return replace(self, weights=tuple((weights * before).tolist()), learned=True)
+
+    def is_like(self, other: "Preparation") -> bool:
+        """Whether both scale columns and rows in the same way, whatever their weights."""
+        same = isinstance(other, Scaling) and self.columns == other.columns
+        return same and self.unit_norm == other.unit_norm
 
     def __str__(self) -> str:
-        words = [_COLUMNS_IN_WORDS[self.columns]] + ["rows of unit norm"] * self.unit_norm
-        return ", ".join(words + ["learned weights of columns"] * self.has_learned_weights)
+        words = [f"{self.columns} columns" if self.columns != "none" else "plain columns"]
+        words += ["unit norm"] * self.unit_norm + ["learned weights"] * self.learned
+        return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,12 @@ class Gradients:
 
     def weighted(self, weights: np.ndarray) -> "Gradients":
         """The same gradients with learned weights."""
-        return replace(self, weights=tuple(weights.tolist()))
+        before = 1.0 if self.weights is None else np.array(self.weights)
+        return replace(self, weights=tuple((weights * before).tolist()))
+
+    def is_like(self, other: "Preparation") -> bool:
+        """Whether the other one takes gradients too, whatever their weights."""
+        return isinstance(other, Gradients)
 
     def __str__(self) -> str:
         return "oriented gradients" + ", learned weights" * (self.weights is not None)
