@@ -73,7 +73,7 @@ class Advice:
         lines = [
             f"Preparation: {report.preparation}.{self._preparations()}",
             f"Kernel: {report.kernel}.",
-            f"Size: {size} Nyström features, for a budget of {report.budget}.",
+            f"Size: {size} Nyström features (budget: {report.budget}).",
         ]
         if len(report.rounds[-1]) > 1:
             (_, own), (name, error) = report.rounds[-1][:2]
@@ -101,7 +101,7 @@ class Advice:
         if len(texts) < 2:
             return ""
         rows = self.report.round_rows[0]
-        return f" The best errors by preparation, on {rows:,} rows: {'; '.join(texts)}."
+        return f" Errors of the best kernel with each one, on {rows:,} rows: {'; '.join(texts)}."
 
 
 def recommend(
