@@ -206,7 +206,7 @@ def _make_run(
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         n_factors = len(signature.args[3])
         places = [builder.extract_value(args[3], k) for k in range(n_factors)]
-        add = not isinstance(signature.args[6], types.NoneType)
+        add = signature.args[6] is not types.none
         array = signature.args[0]
         _products(context, builder, array, args[:2], args[2], places, args[4], args[5], add)
         return context.get_dummy_value()
