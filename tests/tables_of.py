@@ -74,6 +74,7 @@ FORMS = {
     "dict": lambda data: data,
     "pandas": as_pandas,
     "polars": as_polars,
+    "lazy": lambda data: as_polars(data).lazy(),
     "arrow": as_arrow,
     "batch": lambda data: as_arrow(data).combine_chunks().to_batches()[0],
     "objects": as_objects,

@@ -16,8 +16,11 @@ class Method:
     words: str
     make: Callable[[Case], Any]
     package: str = "scikit-learn"
-    is_ours: bool = False
-    takes_tables: bool = False  # text and dates as they are
+    is_ours: bool = False  # takes text and dates as they are, and has expectations of itself
+
+
+def mine(name: str, words: str, make: Callable[[Case], Any]) -> Method:
+    return Method(name, words, make, "craftmaps", is_ours=True)
 
 
 METHODS = (
@@ -30,5 +33,8 @@ METHODS = (
     Method("nystroem", "Nystroem", rivals.nystroem),
     Method("mlp", "MLP", rivals.mlp),
     Method("xrfm", "xRFM", rivals.xrfm, "xrfm"),
-    Method("recommend", "recommend", ours.advised, "craftmaps", is_ours=True),
+    mine("auto-1024", "auto, 1,024", ours.of_1024_components),
+    mine("auto-10x", "auto, 10 x LightGBM", ours.of_ten_times_lightgbm),
+    mine("auto-default", "auto", ours.by_default),
+    mine("auto-unlimited", "auto, unlimited", ours.unlimited),
 )

@@ -23,6 +23,7 @@ from benchmarks.league.case import Case
 from benchmarks.league.columns import plain
 from benchmarks.league.datasets import CLASSIFICATION, DATASETS, Rows
 from benchmarks.league.methods import METHODS
+from benchmarks.league.ours import expectations
 from reproduction.environment import environment
 
 LEAST_PROBABILITY = 1e-15
@@ -35,7 +36,7 @@ def main(job: dict[str, Any]) -> None:
     method = next(one for one in METHODS if one.name == job["method"])
     rows = Rows.of(dataset, Path(job["folder"]), job["max_rows"])
     X, X_test = rows.X, rows.X_test
-    if not method.takes_tables:
+    if not method.is_ours:
         X, X_test = plain(X, X_test)
     about = environment()
     write(
@@ -64,6 +65,7 @@ def main(job: dict[str, Any]) -> None:
         predict_seconds=predicting["seconds"],
         predict_cpu_seconds=predicting["cpu_seconds"],
         peak_bytes=peak_bytes(),
+        **(expectations(model) if method.is_ours else {}),
     )
 
 

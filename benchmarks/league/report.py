@@ -15,6 +15,7 @@ from benchmarks.league.standings import (
     Standing,
     Table,
     compared,
+    coverage,
     share_below,
     standings,
     tables,
@@ -36,7 +37,8 @@ RULES = """## Rules
 - The error of a classifier is the share of wrong labels on the test rows. The error of a regressor
   is the root mean square error in standard deviations of the test targets.
 - Ratios of errors are to the best learner on the same table. Half a wrong row is added to both
-  errors of a classifier, so that a table without any error has a ratio too.
+  errors of a classifier, so that a table without any error has a ratio too. Means of ratios are
+  geometric, and a ratio above 10 counts as 10 in them.
 - Learners with the same error share the mean of their ranks. A failed run has the last rank and no
   ratio.
 - Time is processor time, the sum over all threads, because it hardly depends on what else a machine
@@ -47,11 +49,15 @@ RULES = """## Rules
   categories, and the others get them one-hot. Dates become year, month, day and
   days. Columns of numbers are imputed and standardized, and the targets of MLP, SVR, Nystroem and
   xRFM are standardized too.
+- Text is a category for the rivals. `TableEncoder` reads its characters, which helps most on
+  cars_origin, where the names of cars tell where they were made.
 - SVC and SVR choose C from 1, 10, 100 and gamma from 1/4, 1, 4 times 1 / columns, by three folds of
   at most 10,000 rows. SVC gives no probabilities, and so it has no log-loss. Nystroem has 1,024
   landmarks and LogisticRegression or Ridge on top. xRFM validates on a fifth of the training rows.
-- Our learners are several budgets of one method. Each of them is ranked beside the rivals without
-  the others, and the rivals are ranked beside the last of ours in the tables of errors.
+- "auto" is `KernelClassifier()` or `KernelRegressor()` as it is, after a `TableEncoder` if a table
+  has text, categories or dates. The others have a budget of 1,024 components, of ten times the
+  time that LightGBM took, and without a limit. Each budget is ranked beside the rivals without the
+  other budgets, and the rivals are ranked beside the largest budget of the tables.
 - The test split is the published one where there is one, and otherwise a random third of the rows,
   or 10,000 rows if that is less. "50,000 rows" says that training rows were drawn at random.
 """
@@ -59,10 +65,11 @@ RULES = """## Rules
 
 def write_report(file: Path, page: Path) -> None:
     """Write the page, and a picture of the same name beside it."""
-    rows = tables(results.read(file))
-    if not rows:
+    every_row = tables(results.read(file))
+    if not every_row:
         sys.exit(f"{file} has no results; run python -m benchmarks.league run first")
-    methods, rows = compared(sorted(METHODS, key=lambda one: not one.is_ours), rows)  # ours first
+    ours_first = sorted(METHODS, key=lambda one: not one.is_ours)
+    methods, rows = compared(ours_first, every_row)
     kinds = {
         "Classification": [table for table in rows if table.is_classification],
         "Regression": [table for table in rows if not table.is_classification],
@@ -79,7 +86,14 @@ def write_report(file: Path, page: Path) -> None:
     if "Classification" in kinds:
         parts.append(log_loss_part(kinds["Classification"], methods))
     parts.append(value_table(rows, methods, "fit_cpu_seconds", "Seconds to fit", seconds))
-    parts += [failure_part(rows, methods), RULES, size_part(rows), machine_part(rows, methods)]
+    parts.append(expectation_part(rows, methods))
+    parts += [
+        unfinished_part(every_row, rows, methods),
+        failure_part(rows, methods),
+        RULES,
+        size_part(rows),
+        machine_part(rows, methods),
+    ]
     page.write_text("\n".join(part for part in parts if part))
 
 
@@ -148,6 +162,31 @@ def log_loss_part(rows: list[Table], methods: list[Method]) -> str:
 def below(method: Method, rival: Method, rows: list[Table]) -> str:
     won, of = share_below(method.name, rival.name, rows)
     return f"{won} of {of} tables"
+
+
+def expectation_part(rows: list[Table], methods: list[Method]) -> str:
+    """How often the test error was in the interval that a learner of this package gave."""
+    covered = {one: coverage(one.name, rows) for one in methods if one.is_ours}
+    lines = [[one.words, f"{inside} of {of} tables"] for one, (inside, of) in covered.items() if of]
+    if not lines:
+        return ""
+    return (
+        "## Expected errors\n\nThe search gives an interval for the error on new rows, which is "
+        "meant to hold in 90 % of cases.\n\n"
+        + markdown(["learner", "test error in the interval on"], lines)
+    )
+
+
+def unfinished_part(every_row: list[Table], rows: list[Table], methods: list[Method]) -> str:
+    """What the page leaves out: tables and learners whose runs are not complete."""
+    left_out = [table.label for table in every_row if table not in rows]
+    left_out += [one.words for one in METHODS if one not in methods and one.is_ours]
+    if not left_out:
+        return ""
+    return (
+        "## Left out\n\nNot compared here, because not all of their runs are done: "
+        f"{'; '.join(left_out)}.\n"
+    )
 
 
 def failure_part(rows: list[Table], methods: list[Method]) -> str:

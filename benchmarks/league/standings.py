@@ -11,6 +11,8 @@ from benchmarks.league.methods import METHODS, Method
 from benchmarks.league.results import Result
 
 CLOSE = 1.05
+MOST = 2 / 3  # of all tables
+MAX_RATIO = 10.0  # in means: where the best has no error at all, ratios are in the hundreds
 LEAST_SECONDS = 0.01  # processor time of several threads is counted in steps of 4 ms
 
 
@@ -73,12 +75,12 @@ def tables(results: Iterable[Result]) -> list[Table]:
 
 
 def compared(methods: Iterable[Method], rows: list[Table]) -> tuple[list[Method], list[Table]]:
-    """Learners that ran on most of the tables, and the tables that all of those ran on.
+    """Learners that ran on two thirds of the tables, and the tables that all of those ran on.
 
     A failure that is written down is a run. Others are work in progress, and are left out.
     """
     ran = {one: sum(one.name in table.results for table in rows) for one in methods}
-    kept = [one for one, number in ran.items() if 2 * number > len(rows)]
+    kept = [one for one, number in ran.items() if number >= MOST * len(rows)]
     return kept, [table for table in rows if all(one.name in table.results for one in kept)]
 
 
@@ -121,7 +123,9 @@ def standing(method: Method, field: list[Method], rows: list[Table]) -> Standing
         mean_rank=float(np.mean(ranks)),
         wins=int(np.sum(finished <= 1)),
         close=float(np.sum(finished <= CLOSE) / len(rows)),
-        ratio=float(np.exp(np.mean(np.log(finished)))) if len(finished) else np.nan,
+        ratio=float(np.exp(np.mean(np.log(np.minimum(finished, MAX_RATIO)))))
+        if len(finished)
+        else np.nan,
         worst_ratio=float(finished.max()) if len(finished) else np.nan,
         time=median(table.over(name, table.base.name, "fit_cpu_seconds") for table in rows),
         predict_time=median(
@@ -142,3 +146,13 @@ def share_below(method: str, other: str, rows: list[Table]) -> tuple[int, int]:
     """On how many tables the log-loss is below the other's, of those where both have one."""
     ratios = np.array([table.over(method, other, "log_loss") for table in rows])
     return int(np.sum(ratios < 1)), int(np.sum(~np.isnan(ratios)))
+
+
+def coverage(method: str, rows: list[Table]) -> tuple[int, int]:
+    """On how many tables the test error lies in the interval that the learner expected."""
+    kept = [table.results[method] for table in rows]
+    kept = [result for result in kept if result.get("expected_interval")]
+    inside = [
+        low <= one["error"] <= high for one in kept for low, high in [one["expected_interval"]]
+    ]
+    return sum(inside), len(inside)

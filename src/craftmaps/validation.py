@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
 MAX_CLASSES_OF_NUMBERS = 100  # whole numbers with more different values are measured, not labels
@@ -18,7 +19,14 @@ def generator(random_state: Any) -> np.random.Generator:
         return random_state
     if random_state is None:
         return np.random.default_rng()
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+    try:
+        legacy = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state must be None, an integer from 0 to 2**32 - 1, a RandomState or a "
+            f"Generator, got {random_state!r}."
+        ) from None
+    return np.random.default_rng(legacy.randint(2**31, size=4))
 
 
 def is_integer(value: Any) -> bool:
@@ -29,6 +37,18 @@ def is_integer(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether value is a finite real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_squares(name: str, values: Any) -> None:
+    """Raise ValueError if a sum over columns of squares of finite numbers would overflow."""
+    data = values.data if sparse.issparse(values) else values
+    largest = float(max(data.max(initial=0), -data.min(initial=0)))
+    width = values.shape[1] if values.ndim == 2 else 1
+    if largest > np.sqrt(np.finfo(data.dtype).max / max(1, width)):
+        raise ValueError(
+            f"{name} has values up to {largest:.3g}, whose squares are too large for {data.dtype}; "
+            f"divide them by a large number first."
+        )
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -342,3 +342,28 @@ def test_a_file_that_cannot_be_written_stops_the_fit_with_the_last_one_intact(ro
     assert newest(tmp_path)[1]["n_rows"] == 510
     again = OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path, checkpoint_every=0)
     np.testing.assert_array_equal(again.coef_, OnePassRegressor().fit_blocks(cut(*rows)).coef_)
+
+
+def test_a_resumed_model_has_the_bytes_of_the_uninterrupted_one(rows, tmp_path):
+    """With the same map; also of its probabilities, and with its sums."""
+    X, y = rows
+    labels = np.digitize(y, [-0.3, 0.3])
+    feature_map = FrozenEstimator(RandomMaclaurin(Polynomial(2), 64, random_state=0).fit(X))
+    files = []
+    for stops in ([], [3, 7, 11]):
+        folder = tmp_path / str(len(stops))
+        for stop in stops:
+            with pytest.raises(Killed):
+                OnePassClassifier(feature_map, block_rows=512).fit_blocks(
+                    stopped_after(cut(X, labels), stop), checkpoint=folder, checkpoint_every=0
+                )
+        model = OnePassClassifier(feature_map, block_rows=512)
+        model.fit_blocks(cut(X, labels), checkpoint=folder, checkpoint_every=0)
+        for resumable in (False, True):
+            path = tmp_path / f"{len(stops)}-{resumable}.craft"
+            model.save(path, resumable=resumable)
+            files.append(path.read_bytes())
+    assert files[0] == files[2]
+    assert files[1] == files[3]
+    model.partial_fit(X[:1], labels[:1]).save(path)
+    assert path.read_bytes() != files[2]  # one row more shows

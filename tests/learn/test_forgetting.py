@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
 import craftmaps
@@ -62,6 +63,25 @@ def test_rows_that_are_kept_are_looked_for():
     never = OnePassRegressor(MAP, alpha=1.0).fit(X[stay], Y[stay])
     np.testing.assert_allclose(model.predict(X), never.predict(X), rtol=1e-12, atol=1e-12)
     assert model._stream.n_kept == 38
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, np.float32])
+def test_no_row_that_is_forgotten_stays(kind, tmp_path):
+    """One row is kept to tell maps apart; it is replaced if it is to be forgotten."""
+    rows = kind(X)
+    model = OnePassRegressor(MAP, alpha=1.0).partial_fit(rows, Y)
+    before = model._probe
+    model.forget(rows[300:], Y[300:])
+    assert model._probe is before
+    model.forget(rows[:5], Y[:5])
+    dense = model._probe.toarray() if sparse.issparse(model._probe) else model._probe
+    assert np.abs(X - dense).max(axis=1).min() > 0.1
+    model.merge(OnePassRegressor(MAP, alpha=1.0).fit(rows[:5], Y[:5]))
+    other = FrozenEstimator(FourierFeatures(Gaussian(0.2), 64, random_state=1).fit(X))
+    with pytest.raises(ValueError, match="different feature maps"):
+        model.merge(OnePassRegressor(other, alpha=1.0).fit(rows[:5], Y[:5]))
+    model.save(tmp_path / "model.craft", resumable=True)
+    assert craftmaps.load(tmp_path / "model.craft").n_samples_seen_ == 300
 
 
 def refused(model, match, *rows):

@@ -92,7 +92,7 @@ def at_the_minimum(loss, y, alpha, tol):
     """Predictions of the solver itself, for a loss on a scale that is given."""
     stream = RowsAgain(None, X.shape[1], X.dtype, Unchanged())
     stream.add(X, y[:, None], None, Progress(None, shown=False))
-    fit = Fit(stream, y[:, None], y[:, None], np.ones(len(y)), 1, fit_intercept=True)
+    fit = Fit(stream, Unchanged(), 1, fit_intercept=True)
     fit.loss = loss
     machine = fit.machine(max_passes=1000)
     (end,) = machine.descend(alpha, [machine.start()], [None], tol)
@@ -363,11 +363,12 @@ def test_a_descent_reaches_the_minimum_of_a_quadratic():
     A = np.diag([1.0, 10.0, 100.0])
     wanted = np.array([[1.0], [2.0], [3.0]])
     P = Preconditioner.of(np.asfortranarray(np.eye(3)), 1.0, 0.0, None)
-    descent = Descent(np.zeros((4, 1)), P, fit_intercept=False)
+    descent = Descent(np.zeros((4, 1)))
     for _ in range(60):
         gradient = np.vstack([A @ (descent.trial[:3] - wanted), np.zeros((1, 1))])
         difference = descent.trial[:3] - wanted
-        descent.receive(float(np.vdot(difference, A @ difference)) / 2, gradient)
+        value = float(np.vdot(difference, A @ difference)) / 2
+        descent.receive(value, gradient, P(gradient))
     np.testing.assert_allclose(descent.point[:3], wanted, atol=1e-6)
 
 

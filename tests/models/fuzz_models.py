@@ -55,6 +55,7 @@ from craftmaps import (
     ScaledMap,
     TableEncoder,
     TensorSketch,
+    Window,
 )
 from craftmaps.loops.sketch import sketch_dense
 from craftmaps.storage import array_file
@@ -180,6 +181,10 @@ def models():
     yield "regressor-uncertainty-few", few, {"uncertainty": True}
     forgetful = OnePassRegressor(sketch).fit(ROWS, ROWS[:, 0]).forget(ROWS[:9], ROWS[:9, 0])
     yield "regressor-forgetful", forgetful, {"resumable": True}
+    window = Window(OnePassClassifier(sketch), 2)
+    for start in range(0, 40, 10):
+        window.partial_fit(ROWS[start : start + 10], LABELS[start : start + 10])
+    yield "window", window, {}
     yield "components", KernelPCA(sketch, 3).fit(ROWS), {}
     yield "components-resumable", KernelPCA(sketch, 3).fit(ROWS), {"resumable": True}
     robust = KernelRegressor(sketch, loss="huber", alpha=1.0).fit(ROWS, ROWS[:, 0])
@@ -190,6 +195,9 @@ def models():
     yield "table-unscaled", TableEncoder(kinds, scaling="none").fit(TABLE), {}
     yield "table-array", TableEncoder().fit(np.where(ROWS < 0.1, ROWS, np.nan)), {}
     yield "table-sparse", TableEncoder().fit(sparse.csr_array(ROWS)), {}
+    yield "table-classifier", KernelClassifier(sketch, alpha=1.0).fit(TABLE, LABELS), {}
+    regressor = KernelRegressor(None, alpha=1.0, encoder=TableEncoder(kinds)).fit(TABLE, ROWS[:, 0])
+    yield "table-regressor", regressor, {"resumable": True}
 
 
 @cache
@@ -385,11 +393,16 @@ ALTERATIONS = [
 
 def use(model, kind):
     """All that can be done with a loaded model, on rows of one of three kinds."""
-    n_columns = getattr(model, "n_features_in_", 6)
+    begun = model._begun if isinstance(model, Window) else model
+    n_columns = getattr(begun, "n_features_in_", 6)
     X = np.random.default_rng(1).random((5, min(n_columns, 10_000))) / 6
     X = [X, X.astype(np.float32), sparse.csr_array(X)][kind]
+    if isinstance(model, Window):
+        model = model.model()
+    if hasattr(model, "feature_names_in_"):
+        X = {name: column[:5] for name, column in TABLE.items()}
     if hasattr(type(model), "transform"):
-        model.transform(TABLE if hasattr(model, "feature_names_in_") else X)
+        model.transform(X)
         if isinstance(model, KernelPCA) and model.explained_variance_ratio_.size:
             model.partial_fit(X).transform(X)
         return

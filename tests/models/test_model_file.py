@@ -434,3 +434,23 @@ def test_models_of_the_first_version_predict_what_they_did():
     assert np.array_equal(model.predict(X), expected["labels"])
     assert np.allclose(model.predict_proba(X), expected["probabilities"], rtol=0, atol=1e-10)
     assert model.feature_map.kernel == Polynomial(degree=5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda sums: -sums,
+        lambda sums: sums * np.nan,
+        lambda sums: sums + np.inf,
+        lambda sums: np.where(np.arange(len(sums)) == len(sums) - 1, -1.0, sums),
+    ],
+)
+def test_sums_of_squares_that_are_none_are_refused(wrong, tmp_path):
+    path = tmp_path / "model.craft"
+    OnePassRegressor(alpha=1.0).fit(X, X[:, 0]).save(path, resumable=True)
+    header, arrays = array_file.read(path, "model")
+    (name,) = (name for name in arrays if "hessian" in name)
+    arrays[name] = wrong(arrays[name].astype(np.float64))
+    array_file.write(path, "model", header, arrays)
+    with pytest.raises(ValueError, match=r"hessian|squares of features"):
+        craftmaps.load(path)

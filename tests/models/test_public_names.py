@@ -12,6 +12,7 @@ CONTRACT = [
     "OnePassRegressor",
     "KernelPCA",
     "NormalEquations",
+    "Window",
     "TableEncoder",
     "ScaledMap",
     "MetricMap",

@@ -15,7 +15,7 @@ from benchmarks.league import results
 from benchmarks.league.columns import plain
 from benchmarks.league.datasets import DATASETS, Rows
 from benchmarks.league.methods import METHODS
-from benchmarks.league.standings import compared, share_below, standings, tables
+from benchmarks.league.standings import compared, coverage, share_below, standings, tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,6 +131,18 @@ def test_standings_of_made_up_results():
     assert found["svm"].ratio == pytest.approx(0.205 / 0.105)
     assert [one.failures for one in found.values()] == [0, 0, 1]
     assert share_below("forest", "lightgbm", rows) == (1, 2)
+
+
+def test_expected_intervals_are_counted():
+    interval = {"expected_interval": [0.1, 0.2]}
+    rows = tables(
+        [
+            made_up("german", "auto-default", 0.15, **interval),
+            made_up("crx", "auto-default", 0.25, **interval),
+            made_up("phoneme", "auto-default", 0.25),
+        ]
+    )
+    assert coverage("auto-default", rows) == (1, 2)
 
 
 def test_a_whole_table_counts_for_a_higher_cap(tmp_path):

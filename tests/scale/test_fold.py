@@ -6,12 +6,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeClassifier
 from threadpoolctl import threadpool_info
 
-from craftmaps import OnePassClassifier, OnePassRegressor, Polynomial, RandomMaclaurin
+from craftmaps import (
+    KernelClassifier,
+    KernelRegressor,
+    OnePassClassifier,
+    OnePassRegressor,
+    Polynomial,
+    RandomMaclaurin,
+)
 from craftmaps import threads as rows
+from craftmaps.learn.passes import TotalsPass
 from craftmaps.scale.cluster import fold
 
 CUTS = [0, 0, 10, 700, 700, 1500, 2000]  # two are empty, one has fewer rows than features
@@ -110,6 +119,57 @@ def test_sums_travel_without_the_map_and_with_one_triangle(data):
     assert len(light) < 4 * size**2
 
 
+def passed(estimator, X, y, weights=None, cuts=CUTS, **options):
+    """A fit of several passes over partitions, without an engine."""
+    learner = fold.begin(estimator, X, y, **options)
+    ends = list(pairwise(cuts))
+
+    def run(one):
+        one = pickle.loads(pickle.dumps(one))  # as an engine sends it
+        parts = []
+        for number, (start, stop) in enumerate(ends):
+            block = (X[start:stop], y[start:stop], None if weights is None else weights[start:stop])
+            parts.append(fold.sums_of(learner, [block], number, start, one))
+        some = [fold.merged(learner, parts[:3], one), fold.merged(learner, parts[3:], one)]
+        return fold.merged(learner, some, one)
+
+    return fold.finish_passes(learner, run, [stop - start for start, stop in ends])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"class_weight": "balanced"}, {"codes": "hadamard", "random_state": 0}]
+)
+def test_the_log_loss_of_partitions_is_the_local_one(data, feature_map, options):
+    X, y = data
+    weights = np.random.default_rng(1).uniform(0, 2, len(y))
+    estimator = KernelClassifier(feature_map, **options)
+    local = clone(estimator).fit(X, y, weights)
+    found = passed(estimator, X, y, weights, classes=np.unique(y))
+    assert found.alpha_ == local.alpha_
+    assert found.n_samples_seen_ == len(y)
+    np.testing.assert_allclose(found.decision_function(X), local.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(found.predict_proba(X), local.predict_proba(X), atol=1e-6)
+    assert found.predict_set(X[:50]).shape == (50, 3)
+
+
+@pytest.mark.parametrize("options", [{"loss": "huber"}, {"loss": "quantile", "quantile": 0.8}])
+def test_robust_losses_of_partitions_are_the_local_ones(data, feature_map, options):
+    X = data[0]
+    y = X[:, 0] * X[:, 1] + 0.1 * np.random.default_rng(2).standard_normal(len(X))
+    y[::50] += 30
+    estimator = KernelRegressor(feature_map, **options)
+    local, found = clone(estimator).fit(X, y), passed(estimator, X, y)
+    np.testing.assert_allclose(found.predict(X), local.predict(X), atol=1e-5 * y.std())
+
+
+def test_a_bad_partition_of_a_pass_is_named(data, feature_map):
+    X, y = data
+    learner = fold.begin(KernelClassifier(feature_map), X, y)
+    one = fold.Pass(TotalsPass(None), features=False)
+    with pytest.raises(ValueError, match=r"^partition 7: Input X contains NaN\.$"):
+        fold.sums_of(learner, [(np.full((2, 6), np.nan), y[:2], None)], 7, 0, one)
+
+
 def test_sparse_rows(data, feature_map):
     X, y = data
     found = folded(OnePassClassifier(feature_map), sparse.csr_matrix(X), y, classes=np.unique(y))
@@ -120,7 +180,7 @@ def test_sparse_rows(data, feature_map):
 
 def test_complaints(data, feature_map):
     X, y = data
-    with pytest.raises(TypeError, match="OnePassRegressor, not a RidgeClassifier"):
+    with pytest.raises(TypeError, match="KernelPCA, not a RidgeClassifier"):
         fold.check_estimator(RidgeClassifier())
     learner = fold.begin(OnePassClassifier(feature_map), X, y, classes=["maybe", "no", "yes"])
     with pytest.raises(ValueError, match=r"^partition 7: Input X contains NaN\.$"):

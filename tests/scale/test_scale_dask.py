@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 
 from craftmaps import (
     Gaussian,
+    KernelClassifier,
     Nystroem,
     OnePassClassifier,
     OnePassRegressor,
@@ -84,6 +85,17 @@ def test_equals_the_local_fit_bit_for_bit_the_same_again(cluster, data, feature_
         assert lazy.chunks[0] == X.chunks[0]
         assert (lazy.shape, lazy.dtype) == (expected.shape, expected.dtype)
         assert_equal_to_rounding(lazy.compute(), expected)
+
+
+def test_the_log_loss_equals_the_local_fit(cluster, data, feature_map):
+    """Chunks of known and of unknown lengths, for the same places of rows."""
+    X, y = arrays(data)
+    local = KernelClassifier(feature_map, class_weight="balanced").fit(*data)
+    for rows in ((X, y), (X[X[:, 0] > -100], y[X[:, 0] > -100])):
+        found = fit(KernelClassifier(feature_map, class_weight="balanced"), *rows)
+        assert found.alpha_ == local.alpha_
+        scores = predict(found, X, "decision_function").compute()
+        np.testing.assert_allclose(scores, local.decision_function(data[0]), atol=1e-5)
 
 
 def test_other_cuts_of_columns_labels_and_rows(cluster, data, feature_map, local):

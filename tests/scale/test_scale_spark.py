@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 
 from craftmaps import (
     Gaussian,
+    KernelClassifier,
     KernelPCA,
     Nystroem,
     OnePassClassifier,
@@ -85,6 +86,17 @@ def test_equals_the_local_fit(frame, data, feature_map, local, features):
     said = said.select("array", "prediction").collect()
     X = np.array([row[0] for row in said])
     assert [row[1] for row in said] == local.predict(X).tolist()
+
+
+def test_the_log_loss_equals_the_local_fit(frame, data, feature_map):
+    """One of the partitions is empty; weights of rows and of classes multiply."""
+    estimator = KernelClassifier(feature_map, class_weight="balanced", alpha=[1.0, 10.0])
+    columns = {"features": "array", "target": "label", "weight": "weight"}
+    found = fit(estimator, frame, **columns)
+    local = clone(estimator).fit(*data, 1.0 + np.arange(len(data[0])) % 2)
+    assert found.alpha_ == local.alpha_
+    scores = local.decision_function(data[0])
+    np.testing.assert_allclose(found.decision_function(data[0]), scores, atol=1e-5)
 
 
 def test_columns_go_by_name_also_when_predicting(frame, data, feature_map, local):

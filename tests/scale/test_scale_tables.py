@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from craftmaps import TableEncoder
+from craftmaps import FourierFeatures, Gaussian, KernelClassifier, TableEncoder
 from craftmaps.scale import read
 from craftmaps.scale.files import csv_rows, text
 from craftmaps.scale.files.errors import BadRowError, FileError
@@ -313,3 +313,46 @@ def test_memory_of_tables_does_not_grow_with_files(tmp_path):
         assert X.num_rows == 1000
     assert largest < 1_000_000
     assert not [one for one in threading.enumerate() if one.name == "craftmaps reader"]
+
+
+@pytest.mark.parametrize("loss", ["log", "squared"])
+def test_a_table_is_learned_from_files_as_from_memory(loss, table, tmp_path):
+    (tmp_path / "t.csv").write_text(csv_text(table))
+    pq.write_table(table, tmp_path / "t.parquet")
+    X, y = table.drop_columns("y"), np.array(table["y"].to_pylist())
+    feature_map = FourierFeatures(Gaussian(0.1), 32, random_state=0)
+    learner = KernelClassifier(feature_map, alpha=1.0, loss=loss)
+    expected = learner.fit(X, y).predict_proba(X)
+    for name in ("t.csv", "t.parquet"):
+        rows = read(tmp_path / name, target="y", block_rows=64)
+        found = learner.fit_blocks(rows).predict_proba(X)
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_a_fit_of_a_table_goes_on_from_a_checkpoint(table, tmp_path):
+    """Reading stops in the middle, and the same call ends in the same model."""
+    (tmp_path / "t.csv").write_text(csv_text(table))
+    rows = read(tmp_path / "t.csv", target="y", block_rows=40)
+    feature_map = FourierFeatures(Gaussian(0.1), 32, random_state=0)
+    learner = KernelClassifier(feature_map, alpha=1.0, loss="squared")
+    expected = learner.fit_blocks(rows).coef_
+
+    class Interrupted(type(rows)):
+        """Rows that end with an error after three blocks of the pass that learns."""
+
+        def from_position(self, position=(0, 0, 0)):
+            for number, item in enumerate(super().from_position(position)):
+                if number == 3 and self.passes:
+                    raise OSError("gone")
+                yield item
+            self.passes += 1
+
+    keeping = {"classes": ["no", "yes"], "checkpoint": tmp_path / "kept", "checkpoint_every": 0}
+    rows.__class__, rows.passes = Interrupted, 0
+    with pytest.raises(OSError, match="gone"):
+        learner.fit_blocks(rows, **keeping)
+    rows = read(tmp_path / "t.csv", target="y", block_rows=40)
+    np.testing.assert_array_equal(learner.fit_blocks(rows, **keeping).coef_, expected)
+    rows = read(tmp_path / "t.csv", target="y", block_rows=40, types={"whole": "text"})
+    with pytest.raises(ValueError, match="is of rows read with other table"):
+        learner.fit_blocks(rows, **keeping)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -119,6 +120,17 @@ def test_awkward_tables_give_sane_models(change, least):
     spread = y.std()
     far = model.predict(1000 * np.vstack([X, -X]))
     assert np.abs(far - y.mean()).max() < 10 * spread
+
+
+@pytest.mark.parametrize("n_columns", [40, pytest.param(2000, marks=pytest.mark.slow)])
+def test_sparse_and_wide_rows(n_columns):
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(200, n_columns)) * (draws.random((200, n_columns)) < 0.2)
+    y = np.where(X[:, :10].sum(axis=1) > 0, "more", "less")
+    dense = KernelClassifier(random_state=0).fit(X, y)
+    stored = KernelClassifier(random_state=0).fit(sparse.csr_array(X), y)
+    assert min(dense.score(X, y), stored.score(sparse.csr_array(X), y)) > 0.85
+    np.testing.assert_array_equal(stored.predict(X), stored.predict(sparse.csr_array(X)))
 
 
 def test_one_target_value_and_few_rows_fall_back_to_a_plain_map():

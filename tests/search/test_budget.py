@@ -9,7 +9,7 @@ from craftmaps.search.clock import Clock
 @pytest.mark.parametrize(
     ("text", "kind", "amount"),
     [
-        (None, "components", DEFAULT_COMPONENTS),
+        (None, "default", DEFAULT_COMPONENTS),
         ("unlimited", "components", MOST_COMPONENTS),
         (512, "components", 512),
         ("60s", "training", 60),
@@ -40,6 +40,12 @@ def test_sizes_grow_with_budgets_and_end_at_the_rows():
     assert Budget.parse("1us").components(700, 20, 1e-6) == 32
     assert Budget.parse("1000s").components(100, 20, 1000.0) == 100
     assert Budget.parse("1us/row").components(10**6, 20, float("inf")) < 4096
+
+
+def test_by_default_few_rows_have_a_component_each():
+    default = Budget.parse(None)
+    assert default.components(3000, 5, float("inf")) == 3000
+    assert default.components(100_000, 5, float("inf")) == DEFAULT_COMPONENTS
 
 
 def test_a_clock_affords_fewer_rows_in_less_time():

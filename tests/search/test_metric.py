@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from craftmaps import Gaussian, Laplacian, Matern, Polynomial
 from craftmaps.search.candidates import Candidate
@@ -34,6 +35,15 @@ def test_derivatives_agree_with_differences(kernel):
     np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), rtol=1e-4)
 
 
-def test_polynomials_have_no_weights():
-    assert not has_gradients(Candidate(Preparation(), Polynomial(3)))
-    assert has_gradients(Candidate(Preparation(), Gaussian(gamma=1.0)))
+def test_where_weights_are_learned():
+    rows, wide = np.ones((3, 5)), np.ones((3, 500))
+    gaussian, laplacian, polynomial = (
+        Candidate(Preparation(), kernel)
+        for kernel in (Gaussian(gamma=1.0), Laplacian(gamma=1.0), Polynomial(3))
+    )
+    assert has_gradients(gaussian, rows)
+    assert has_gradients(gaussian, wide)
+    assert has_gradients(laplacian, rows)
+    assert not has_gradients(laplacian, wide)
+    assert not has_gradients(polynomial, rows)
+    assert not has_gradients(gaussian, sparse.csr_array(rows))

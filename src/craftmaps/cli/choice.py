@@ -1,19 +1,91 @@
-"""From options to a feature map."""
+"""From options to a learner and its feature map."""
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import click
+from sklearn.base import clone
 
-from craftmaps import ImageMap, MetricMap, Nystroem, ScaledMap, feature_map
+from craftmaps import (
+    ImageMap,
+    KernelClassifier,
+    KernelRegressor,
+    MetricMap,
+    Nystroem,
+    ScaledMap,
+    TableEncoder,
+    feature_map,
+)
 from craftmaps.cli import names
 from craftmaps.cli.rows import Survey
-from craftmaps.diagnose.recommend.advice import Advice
 from craftmaps.diagnose.recommend.budget import Budget
 from craftmaps.diagnose.recommend.preparation import image_cells
 from craftmaps.diagnose.recommend.recommend import recommend
 from craftmaps.kernels import DotProductKernel
 from craftmaps.maps.parts.images import image_shape
 from craftmaps.maps.scaled import scaled_rows
+from craftmaps.tables.table import is_table
+
+SEARCH_ROWS = 26_000  # that a search among maps of images takes
+_DEFAULT_COMPONENTS = 1024  # of a map that is named
+
+
+def learner(seen: Survey, **given: Any) -> Any:
+    """The learner that the options of `fit` ask for, unfitted.
+
+    It searches for a map unless the options name one. Rows of a table are encoded first.
+    """
+    loss = _loss(given["loss"], seen.classes is not None)
+    kinds = {name: kind for name, kind in given["kinds"].items() if kind != "drop"}
+    encoder = TableEncoder(columns=kinds or None) if is_table(seen.X) else None
+    alpha = "auto" if given["alpha"] is None else given["alpha"]
+    shared = {"loss": loss, "alpha": alpha, "encoder": encoder, "map_rows": given["map_rows"]}
+    kind = KernelRegressor if seen.classes is None else KernelClassifier
+    if given["images"] and is_table(seen.X):
+        raise click.UsageError("--images takes columns of numbers alone, none of them missing.")
+    if given["images"] and given["auto"]:
+        budget = given["budget"] or given["components"] or _DEFAULT_COMPONENTS
+        return kind(searched_images(seen, budget, given["seed"]), **shared)
+    if names_a_map(given) or given["images"]:
+        return kind(_named(seen, encoder, **given), **shared)
+    budget = given["budget"] or given["components"]
+    return kind(budget=budget, random_state=given["seed"], **shared)
+
+
+def names_a_map(given: dict[str, Any]) -> bool:
+    """Whether the options of `fit` give a part of a map, so that there is no search."""
+    parts = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
+    return bool(given["metric"]) or any(given[name] is not None for name in parts)
+
+
+def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
+    """The map that the options name, unfitted."""
+    X = seen.X
+    if encoder is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the learner gives them too
+            X = clone(encoder).fit_transform(X)
+    options = {name: given[name] for name in ("degree", "gamma", "coef0")}
+    kernel = kernel_of(given["kernel"], **options)
+    size = given["components"] or _DEFAULT_COMPONENTS
+    inner = named_map(kernel, given["map_name"], size, replace(seen, X=X), given["seed"])
+    if given["images"]:
+        return of_images(inner, X, metric=given["metric"])
+    scale = "none" if encoder is not None and given["scale"] is None else given["scale"]
+    return scaled(inner, scale, given["unit_norm"], X, metric=given["metric"])
+
+
+def _loss(given: str | None, classification: bool) -> str:
+    if given is None:
+        return "log" if classification else "squared"
+    if given == "log" and not classification:
+        raise click.UsageError("--loss log is for classes, and the target is measured numbers.")
+    if given in ("huber", "quantile") and classification:
+        raise click.UsageError(
+            f"--loss {given} is for measured numbers, and the target is classes."
+        )
+    return given
 
 
 def kernel_of(name: str | None, **options: Any) -> Any:
@@ -66,18 +138,14 @@ def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:
     return ImageMap(MetricMap(inner) if metric else inner, cells=cells)
 
 
-def searched(
-    seen: Survey, budget: str | int, seed: int = 0, *, images: bool = False
-) -> tuple[ScaledMap | ImageMap, Any, Advice]:
-    """Map and alpha that a search on the sample finds, and the advice itself."""
+def searched_images(seen: Survey, budget: str | int, seed: int = 0) -> Any:
+    """The map that a search on the sample finds for square images."""
     limit = Budget.parse(budget)
     share = len(seen.y) / seen.n_rows
     if limit.kind == "training" and share < 1:
         budget = f"{limit.amount * share:.6f}s"  # that the sample may take
     task = "regression" if seen.classes is None else "classification"
-    advice = recommend(seen.X, seen.y, budget, task=task, images=images, random_state=seed)
-    alpha = advice.learner.alpha if share == 1 else "auto"
-    return advice.feature_map, alpha, advice
+    return recommend(seen.X, seen.y, budget, task=task, images=True, random_state=seed).feature_map
 
 
 def _number_or_name(text: str) -> Any:

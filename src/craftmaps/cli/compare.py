@@ -37,13 +37,16 @@ def compare(data: tuple[str, ...], target: str | None, as_json: bool, **given: A
       craftmaps compare train.csv --target class
     """
     sizes = _sizes(given["components"])
-    from craftmaps.cli.rows import open_rows, survey
+    from craftmaps.cli.rows import open_rows, surveyed
     from craftmaps.diagnose import compare as measure
 
-    reading = {name: given[name] for name in ("format", "columns", "no_header", "skip_bad_rows")}
-    rows = open_rows(data, target, **reading)
-    seen = survey(rows, given["n_rows"], given["classify"])
-    X = _scaled(seen.X, given["scale"], given["unit_norm"])
+    reading = {name: given[name] for name in options.READING}
+    _, seen = surveyed(
+        lambda table: open_rows(data, target, table=table, **reading),
+        given["n_rows"],
+        given["classify"],
+    )
+    X = _scaled(_encoded(seen.X), given["scale"], given["unit_norm"])
     kernel = {name: given[name] for name in ("kernel", "degree", "gamma", "coef0")}
     task = "regression" if seen.classes is None else "classification"
     measured = measure(X, seen.y, _maps(**kernel), sizes, given["seeds"], task=task)
@@ -67,6 +70,14 @@ def _maps(kernel: str | None, **parameters: Any) -> dict[str, Any]:
         for name, feature_map in maps_for(one).items():
             maps[name if name not in maps else f"{name}, {type(one).__name__}"] = feature_map
     return maps
+
+
+def _encoded(X: Any) -> Any:
+    """The rows of a table as numbers."""
+    from craftmaps import TableEncoder
+    from craftmaps.tables.table import is_table
+
+    return TableEncoder().fit_transform(X) if is_table(X) else X
 
 
 def _scaled(X: Any, scale: str | None, unit_norm: bool | None) -> Any:

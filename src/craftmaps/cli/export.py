@@ -1,6 +1,7 @@
 """`craftmaps export`: a model that runs without Python."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,9 @@ from craftmaps.cli import options
 def export(model: str, output: str, as_json: bool) -> None:
     """Write a model as ONNX, of standard operators only.
 
+    A model of arrays has one input X. A model of tables has an input for each column: text as
+    strings, numbers as doubles with NaN for missing ones, dates as seconds since 1970.
+
     \b
     Example:
       craftmaps export model.craft -o model.onnx
@@ -25,9 +29,17 @@ def export(model: str, output: str, as_json: bool) -> None:
     export_onnx(fitted, output)
     results = ["label", "probabilities"] if hasattr(fitted, "classes_") else ["variable"]
     facts = {
-        "input": f"X, float32, {fitted.n_features_in_} columns",
+        "inputs": _inputs(fitted),
         "outputs": results if hasattr(fitted, "predict") else ["features"],
         "output": output,
         "bytes": Path(output).stat().st_size,
     }
     options.report(facts, as_json)
+
+
+def _inputs(fitted: Any) -> list[str]:
+    """Name, type and width of each input."""
+    encoder = getattr(fitted, "encoder_", None)
+    if encoder is None or not encoder.columns_:
+        return [f"X (float32, {fitted.n_features_in_} columns)"]
+    return [f"{column.name} ({column.onnx_type})" for column in encoder.columns_]

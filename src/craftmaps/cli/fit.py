@@ -9,7 +9,8 @@ import click
 from craftmaps.cli import options
 from craftmaps.cli.names import Name, maps
 
-_SEARCH_ROWS = 26_000  # that --auto searches with
+_PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
+_KINDS = ("number", "category", "text", "date", "drop")
 
 
 @click.command()
@@ -20,15 +21,28 @@ _SEARCH_ROWS = 26_000  # that --auto searches with
 @click.option("--map", "map_name", type=Name(maps), help="Default: by the kernel.")
 @click.option("--metric", is_flag=True, help="Learn first which columns matter, see MetricMap.")
 @click.option("--images", is_flag=True, help="Rows are square gray images, see ImageMap.")
-@click.option("--auto", is_flag=True, help="Search for scaling, kernel, map and alpha.")
-@click.option("--components", type=click.IntRange(1), help="Number of features; default: 1024.")
-@click.option("--budget", help="For --auto instead of --components: 60s, 5min, 200MB, 1ms/row.")
+@click.option(
+    "--auto",
+    is_flag=True,
+    help="Search for scaling, kernel and map, which is done anyway unless one of them is given.",
+)
+@click.option(
+    "--components",
+    type=click.IntRange(1),
+    help="Number of features; default: 1024, or at most 2048 after a search.",
+)
+@click.option("--budget", help="For a search instead of --components: 60s, 5min, 200MB, 1ms/row.")
+@click.option(
+    "--loss",
+    type=click.Choice(("log", "squared", "huber", "quantile")),
+    help="Default: log for classes, squared for numbers.",
+)
 @click.option(
     "--map-rows",
     type=click.IntRange(1),
     help="Rows that the map is fitted on, drawn from all; default: 10000.",
 )
-@click.option("--alpha", type=float, help="Penalty; default: by rows left out.")
+@click.option("--alpha", type=float, help="Penalty; default: by rows that are left out.")
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
 @options.scaling
 @click.option("--checkpoint", type=click.Path(), metavar="FOLDER", help="From which to go on.")
@@ -38,17 +52,25 @@ _SEARCH_ROWS = 26_000  # that --auto searches with
 @click.option("--every", type=float, hidden=True)  # the old name of --checkpoint-every
 @click.option("--seed", default=0, show_default=True)
 @options.reading
+@click.option("--drop", multiple=True, metavar="A,B,...", help="Columns to leave out.")
+@click.option(
+    "--as",
+    "kinds",
+    multiple=True,
+    metavar="COLUMN=KIND",
+    help="What a column is: number, category, text or date; default: by its values.",
+)
 @options.output("The model file.")
 @options.as_json
 def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None:
     """Learn a model from files of any size.
 
-    DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. They are read three
-    times: to count rows and classes, to draw a sample for the map, and to learn.
+    DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. Columns may hold
+    numbers, text, dates and missing values; what each of them became is said at the end.
 
     \b
     Example:
-      craftmaps fit train.csv --target class --kernel poly --degree 3 -o model.craft
+      craftmaps fit train.csv --target class -o model.craft
     """
     every = given.pop("every")
     if every is not None:
@@ -56,31 +78,35 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
     _check(output, **given)
     start = time.perf_counter()
     with options.stoppable(lambda: _way_on(given["checkpoint"])):
-        facts = _fit(data, output, **given)
+        learner, facts = _fit(data, output, **given)
     facts |= {"seconds": time.perf_counter() - start, "peak_memory_MB": _peak_memory()}
-    options.report(facts | {"output": output, "bytes": Path(output).stat().st_size}, as_json)
+    facts |= {"output": output, "bytes": Path(output).stat().st_size}
+    if as_json:
+        options.report(facts | options.encoding(learner), True)
+        return
+    click.echo(learner.summary())
+    told = ("rows", "task", "classes", "loss", "map", "alpha", "expected_error")
+    options.report({name: value for name, value in facts.items() if name not in told}, False)
 
 
 def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
     """Complain about options that do not go together, before anything is read."""
-    chosen = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
-    for name in chosen:
-        if auto and given[name] is not None:
-            option = name.removesuffix("_name").replace("_", "-")
+    named = [name for name in _PARTS_OF_A_MAP if given[name] is not None]
+    for name in named:
+        option = name.removesuffix("_name").replace("_", "-")
+        if auto:
             raise click.UsageError(f"--auto chooses what --{option} gives: leave one of them out.")
-    if auto and given["metric"]:
-        raise click.UsageError("--auto searches without a metric: leave --auto or --metric out.")
-    for name in ("scale", "unit_norm"):
-        if given["images"] and given[name] is not None:
-            option = name.replace("_", "-")
+        if given["images"] and name in ("scale", "unit_norm"):
             raise click.UsageError(
                 f"--images scales rows itself, to length 1: leave --images or --{option} out."
             )
+        if budget is not None:
+            raise click.UsageError(f"--budget is for a search: leave --{option} or --budget out.")
+    if auto and given["metric"]:
+        raise click.UsageError("--auto searches without a metric: leave --auto or --metric out.")
     if not given["checkpoint_every"] >= 0:  # nor NaN
         seconds = given["checkpoint_every"]
         raise click.UsageError(f"--checkpoint-every must be at least 0 seconds, got {seconds}.")
-    if budget is not None and not auto:
-        raise click.UsageError("--budget is for a search: add --auto, or give --components.")
     if budget is not None and given["components"] is not None:
         raise click.UsageError("--budget and --components both give the size: leave one out.")
     if budget is not None and given["checkpoint"] is not None:
@@ -94,64 +120,84 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
         options.check_folder(Path(given["checkpoint"]))
 
 
-def _fit(data: tuple[str, ...], output: str, **given: Any) -> dict[str, Any]:
+def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[str, Any]]:
+    """The fitted learner, which is saved, and facts about it."""
     import numpy as np
 
-    from craftmaps import OnePassClassifier, OnePassRegressor
-    from craftmaps.cli.rows import open_rows, survey
+    from craftmaps.cli import choice
+    from craftmaps.cli.rows import open_rows, surveyed
     from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 
-    reading = {name: given[name] for name in ("format", "columns", "no_header", "skip_bad_rows")}
-    rows = open_rows(data, given["target"], weight=given["weight"], **reading)
-    map_rows = given["map_rows"] or DEFAULT_MAP_ROWS
-    seen = survey(rows, _SEARCH_ROWS if given["auto"] else map_rows, given["classify"])
+    reading = {name: given[name] for name in options.READING}
+    reading |= {"drop": options.listed(given["drop"]), "kinds": _kinds(given["kinds"])}
+    given["map_rows"] = given["map_rows"] or DEFAULT_MAP_ROWS
+
+    def opened(table: bool | str) -> Any:
+        rows = open_rows(data, given["target"], weight=given["weight"], table=table, **reading)
+        _check_columns(rows.schema)
+        return rows
+
+    rows, seen = surveyed(
+        opened,
+        choice.SEARCH_ROWS if given["images"] and given["auto"] else given["map_rows"],
+        given["classify"],
+    )
     rows.n_rows = seen.n_rows
-    feature_map, alpha, facts = _chosen(seen, **given)
+    learner = choice.learner(seen, **(given | {"kinds": reading["kinds"]}))
     keeping = {name: given[name] for name in ("checkpoint", "checkpoint_every")}
-    learner: Any
     if seen.classes is None:
-        learner = OnePassRegressor(feature_map, alpha=alpha, map_rows=map_rows)
         learner.fit_blocks(rows, **keeping)
     else:
-        learner = OnePassClassifier(feature_map, alpha=alpha, map_rows=map_rows)
         learner.fit_blocks(rows, seen.classes, **keeping)
-    facts |= _errors(learner, seen)
-    if rows.names is not None:
+    facts = _facts(learner, seen) | _errors(learner, seen)
+    if rows.names is not None and rows.schema is None:
         learner.feature_names_in_ = np.array(rows.names, dtype=object)
     learner.save(output)
-    return facts
+    return learner, facts
 
 
-def _chosen(seen: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """The map, unfitted, alpha, and facts about both."""
-    from craftmaps.cli import choice
-
-    advice = None
-    if given["auto"]:
-        budget = given["budget"] or given["components"] or 1024
-        feature_map, alpha, advice = choice.searched(
-            seen, budget, given["seed"], images=given["images"]
-        )
-    else:
-        options = {name: given[name] for name in ("degree", "gamma", "coef0")}
-        kernel = choice.kernel_of(given["kernel"], **options)
-        size = given["components"] or 1024
-        inner = choice.named_map(kernel, given["map_name"], size, seen, given["seed"])
-        if given["images"]:
-            feature_map = choice.of_images(inner, seen.X, metric=given["metric"])
-        else:
-            scaling = given["scale"], given["unit_norm"]
-            feature_map = choice.scaled(inner, *scaling, seen.X, metric=given["metric"])
-        alpha = "auto"
-    facts = {
+def _facts(learner: Any, seen: Any) -> dict[str, Any]:
+    """What was learned from what."""
+    report = getattr(learner.feature_map_, "report_", None)
+    chosen = getattr(learner.feature_map_, "feature_map_", learner.feature_map_)
+    feature_map = learner.feature_map_ if report is None else chosen
+    return {
         "rows": seen.n_rows,
         "columns": seen.X.shape[1],
         "task": "regression" if seen.classes is None else "classification",
         "classes": None if seen.classes is None else len(seen.classes),
+        "loss": learner.loss,
         "map": " ".join(repr(feature_map).split()),
-        "expected_error": None if advice is None else advice.best.error,
+        "expected_error": None if report is None else float(report.error),
     }
-    return feature_map, alpha if given["alpha"] is None else given["alpha"], facts
+
+
+def _kinds(given: tuple[str, ...]) -> dict[str, str]:
+    """The kinds of columns by name, from words such as zip=category."""
+    kinds = {}
+    for word in options.listed(given):
+        name, _, kind = word.rpartition("=")
+        if not name or kind not in _KINDS:
+            raise click.UsageError(
+                f"--as must be COLUMN=KIND, and a KIND is {', '.join(_KINDS)}; got {word!r}."
+            )
+        kinds[name] = kind
+    return kinds
+
+
+def _check_columns(schema: Any) -> None:
+    """Complain about a column of a table that holds neither numbers, text nor dates."""
+    if schema is None:
+        return
+    from pyarrow import types
+
+    checks = (types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    for field in schema:
+        if any(check(field.type) for check in checks):
+            raise click.UsageError(
+                f"column {field.name!r} holds {field.type}, from which nothing is learned: leave "
+                f"it out with --drop {field.name}."
+            )
 
 
 def _errors(learner: Any, seen: Any) -> dict[str, Any]:
@@ -163,8 +209,11 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
     if seen.classes is None:
         facts["training_rmse"] = float(np.sqrt(np.mean((predicted - seen.y) ** 2)))
     else:
-        scores, labels, _ = learner.leave_one_out()
         facts["training_error"] = float(np.mean(predicted != seen.y))
+    if learner.loss != "squared":
+        return facts | {"passes": learner.n_passes_}
+    if seen.classes is not None:
+        scores, labels, _ = learner.leave_one_out()
         facts["leave_one_out_error"] = float(np.mean(scores.argmax(axis=1) != labels))
     if learner.scores_ is not None:
         best = float(learner.scores_[learner.alphas_ == learner.alpha_].mean())

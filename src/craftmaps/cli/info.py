@@ -38,7 +38,11 @@ def info(model: str, as_json: bool) -> None:
             "alpha": _plain(fitted.alpha_),
             "rows_learnt": int(fitted.n_samples_seen_),
         }
+    if as_json:
+        facts |= options.encoding(fitted)
     options.report(facts, as_json)
+    if hasattr(fitted, "summary") and not as_json:
+        click.echo(f"\n{fitted.summary()}")
 
 
 def _plain(alpha: Any) -> Any:

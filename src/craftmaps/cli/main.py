@@ -20,9 +20,13 @@ from craftmaps.scale.files.errors import FileError
 
 ADVICE = {  # what helps in a terminal, by the option of the library
     "on_bad_rows": "--skip-bad-rows leaves such rows out",
+    "table": "--skip-bad-rows leaves such rows out",
     "format": "give --format",
     "columns": "choose the columns to read with --columns",
 }
+
+
+_WARNED: set[str] = set()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -98,7 +102,10 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> Any:
-    click.echo(f"craftmaps: warning: {' '.join(str(message).split())}", err=True)
+    text = " ".join(str(message).split())
+    if text not in _WARNED:  # files are read several times
+        _WARNED.add(text)
+        click.echo(f"craftmaps: warning: {text}", err=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,13 @@ from typing import Any
 import click
 
 
+def formats() -> dict[str, Any]:
+    """Formats of files that can be read."""
+    from craftmaps.scale.files.paths import SUFFIXES
+
+    return SUFFIXES
+
+
 def kernels() -> dict[str, type]:
     """Public kernels that need no argument, by their short names or the names of their classes."""
     from craftmaps import kernels as room
@@ -55,7 +62,7 @@ class Name(click.ParamType):
 
     name = "name"
 
-    def __init__(self, names: Callable[[], dict[str, type]]) -> None:
+    def __init__(self, names: Callable[[], dict[str, Any]]) -> None:
         self._names = names
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:

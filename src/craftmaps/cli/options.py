@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from craftmaps.cli.names import Name, kernels
+from craftmaps.cli.names import Name, formats, kernels
 
 
 class StoppedError(Exception):
@@ -48,7 +48,6 @@ def stoppable(way_on: Callable[[], str]) -> Iterator[None]:
 
 
 Decorator = Callable[[Any], Any]
-FORMATS = ("csv", "parquet", "npy", "npz", "svmlight")
 
 data = click.argument("data", nargs=-1, required=True)
 model = click.argument("model", type=click.Path())
@@ -65,6 +64,14 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Report as JSON."
 def output(text: str) -> Decorator:
     """The file to write."""
     return click.option("-o", "--output", required=True, type=click.Path(), help=text)
+
+
+def check_target(target: str | None, data: tuple[str, ...], format: str | None) -> None:
+    """Raise unless the column of targets is named, which svmlight files do not need."""
+    from craftmaps.scale.files.paths import format_of
+
+    if target is None and (format or format_of(list(data))) != "svmlight":
+        raise click.UsageError("name the column of targets: --target COLUMN.")
 
 
 def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
@@ -101,9 +108,16 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+READING = ("format", "columns", "decimal", "no_header", "skip_bad_rows")
 reading = together(
-    click.option("--format", type=click.Choice(FORMATS), help="If suffixes do not tell it."),
+    click.option("--format", type=Name(formats), help="If suffixes do not tell it."),
     click.option("--columns", metavar="A,B,...", help="The columns to learn from; default: all."),
+    click.option(
+        "--decimal",
+        type=click.Choice((".", ",")),
+        default=".",
+        help="The decimal point of CSV files; default: a point.",
+    ),
     click.option("--no-header", is_flag=True, help="CSV files begin with a row, and not names."),
     click.option("--skip-bad-rows", is_flag=True, help="Leave rows out that cannot be read."),
 )
@@ -130,6 +144,25 @@ scaling = together(
         "--unit-norm/--no-unit-norm", default=None, help="Bring rows to length 1, or not."
     ),
 )
+
+
+def listed(words: tuple[str, ...]) -> list[str]:
+    """The names in an option that may be given several times, with commas between names."""
+    return [name.strip() for word in words for name in word.split(",") if name.strip()]
+
+
+def encoding(model: Any) -> dict[str, Any]:
+    """What each column of a table became, if a fitted model takes tables."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None or not encoder.columns_:
+        return {}
+    became = {
+        column.name: {"kind": column.kind, "as": column.described, "columns": len(column.names)}
+        for column in encoder.columns_
+    }
+    for name, reason in encoder.dropped_.items():
+        became[name] = {"kind": "dropped", "as": reason, "columns": 0}
+    return {"encoding": {name: became[name] for name in encoder.feature_names_in_}}
 
 
 def report(facts: dict[str, Any], as_json: bool) -> None:

@@ -20,6 +20,7 @@ from craftmaps.cli import options
     is_flag=True,
     help="Begin labels in CSV files that a spreadsheet would run (=, +, -, @) with an apostrophe.",
 )
+@click.option("--keep", multiple=True, metavar="A,B,...", help="Columns to copy to the output.")
 @options.reading
 @options.output("A .parquet or .csv file.")
 @options.as_json
@@ -28,6 +29,7 @@ def predict(
     data: tuple[str, ...],
     proba: bool,
     spreadsheet: bool,
+    keep: tuple[str, ...],
     output: str,
     as_json: bool,
     **reading: Any,
@@ -35,7 +37,8 @@ def predict(
     """Predict a target for each row of files, block by block.
 
     The columns of a model are found by their names; other columns are passed over. The output has
-    a row per row, and is written whole or not at all.
+    a row per row, and is written whole or not at all. Of the other columns, --keep copies those
+    that tell the rows apart.
 
     \b
     Example:
@@ -44,19 +47,23 @@ def predict(
     options.check_output(output, (".parquet", ".pq", ".csv"))
     if reading.pop("skip_bad_rows"):
         raise click.UsageError("predictions are one per row, so --skip-bad-rows is not for them.")
-    from craftmaps.cli.rows import learner_of, open_rows
+    from craftmaps.cli.rows import kept_columns, model_of, model_rows
     from craftmaps.scale.files.errors import BadRowError
     from craftmaps.storage.atomic import write_whole
 
-    learner, names = learner_of(model)
+    opened = model_of(model)
+    learner = opened.learner
     if proba and not hasattr(learner, "predict_proba"):
         raise click.UsageError(f"{model} is a regressor, which has no probabilities: no --proba.")
-    columns = {"names": names, "width": learner.n_features_in_}
-    rows = open_rows(data, None, predicting=True, **columns, **reading)
+    rows = model_rows(data, opened, **reading)
+    kept_names = options.listed(keep)
+    kept = kept_columns(data, kept_names, **reading) if kept_names else None
     counted = [0]
 
     def fill(file: BinaryIO) -> None:
         tables = _tables(learner, rows, proba, counted)
+        if kept is not None:
+            tables = _beside(kept, tables)
         if output.lower().endswith(".csv"):
             _write_csv(tables, file, spreadsheet)
         else:
@@ -85,6 +92,16 @@ def _tables(learner: Any, rows: Any, proba: bool, counted: list[int]) -> Iterato
         yield table
     if not counted[0]:
         raise ValueError("there are no rows to predict.")
+
+
+def _beside(kept: Any, tables: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Columns of the output after those that are kept of the rows."""
+    for (columns, _), table in zip(kept, tables, strict=True):
+        first = {name: columns[name].combine_chunks() for name in columns.column_names}
+        both = [name for name in first if name in table]
+        if both:
+            raise click.UsageError(f"the output has its own {both[0]!r}: --keep another column.")
+        yield first | table
 
 
 def _columns(predicted: Any) -> dict[str, Any]:

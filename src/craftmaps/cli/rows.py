@@ -1,30 +1,57 @@
 """From what a command line says about files to rows, and a first look at all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
+from craftmaps.cli.options import check_target
 from craftmaps.learn.map_rows import StreamSample
-from craftmaps.scale import blocks
-from craftmaps.scale.files import paths
+from craftmaps.scale.blocks import Blocks, read
+from craftmaps.scale.files.errors import BadRowError
+from craftmaps.scale.files.paths import format_of
+from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
+_READ_AS = {"number": "number", "date": "date", "category": "text", "text": "text"}
 
-def learner_of(path: str) -> tuple[Any, Sequence[str] | None]:
-    """The classifier or regressor in a model file, and the names of its columns if it has them.
 
-    The learner itself forgets the names, because `open_rows` brings the columns into their order.
+class Model(NamedTuple):
+    """The classifier or regressor of a model file, and the columns that it takes.
+
+    Attributes
+    ----------
+    learner : classifier or regressor
+    names : list of str or None
+        The columns that it needs, None if it knows no names.
+    kinds : dict or None
+        What each of them held in fit, None if the learner takes arrays of numbers.
+    """
+
+    learner: Any
+    names: list[str] | None
+    kinds: dict[str, str] | None
+
+
+def model_of(path: str) -> Model:
+    """The learner in a model file.
+
+    One that takes arrays forgets the names, because `model_rows` brings the columns into their
+    order.
     """
     from craftmaps import load
 
-    model = load(path)
-    if not hasattr(model, "predict"):
-        raise ValueError(f"{path} holds a {type(model).__name__}, which predicts nothing.")
-    names = vars(model).pop("feature_names_in_", None)
-    return model, None if names is None else names.tolist()
+    learner = load(path)
+    if not hasattr(learner, "predict"):
+        raise ValueError(f"{path} holds a {type(learner).__name__}, which predicts nothing.")
+    encoder = getattr(learner, "encoder_", None)
+    if encoder is not None and encoder.columns_:
+        kinds = {column.name: column.kind for column in encoder.columns_}
+        return Model(learner, list(kinds), kinds)
+    names = vars(learner).pop("feature_names_in_", None)
+    return Model(learner, None if names is None else names.tolist(), None)
 
 
 def open_rows(
@@ -32,47 +59,111 @@ def open_rows(
     target: str | None,
     *,
     weight: str | None = None,
-    format: str | None = None,
-    columns: str | None = None,
-    no_header: bool = False,
-    skip_bad_rows: bool = False,
-    names: Sequence[str] | None = None,
-    width: int | None = None,
-    predicting: bool = False,
-) -> blocks.Blocks:
-    """The rows of files; for a model, those of its `width` columns, by their names if it has any.
+    drop: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    table: bool | str = "auto",
+    **reading: Any,
+) -> Blocks:
+    """The rows of files that a model is to learn from.
 
-    Other columns are then passed over.
+    `drop` are names of columns to leave out, and `kinds` says by name what columns are taken for;
+    a kind makes X a table.
     """
-    kind = format or paths.format_of(list(data))
-    if target is None and kind != "svmlight" and not predicting:
-        raise click.UsageError("name the column of targets: --target COLUMN.")
-    named = kind == "parquet" or (kind == "csv" and not no_header)
-    chosen: list[Any] | None = None
-    if columns is not None:
-        chosen = [name.strip() for name in columns.split(",")]
-        chosen = chosen if named else [_index("--columns", name) for name in chosen]
-    elif named and names is not None:
-        chosen = list(names)
-    if kind == "svmlight" and width is not None and chosen:
-        width = max(chosen) + 1 if min(chosen) >= 0 else None
-    return blocks.read(
-        list(data),
-        _column("--target", target, kind, named),
-        weight=_column("--weight", weight, kind, named),
-        columns=chosen,
-        format=format,
-        header=not no_header,
-        on_bad_rows="skip" if skip_bad_rows else "error",
-        n_columns=width if kind == "svmlight" else None,
-    )
+    files = _Files(data, **reading)
+    check_target(target, tuple(data), files.kind)
+    roles = {"target": files.column("--target", target), "weight": files.column("--weight", weight)}
+    dropped = [*drop, *(name for name, kind in (kinds or {}).items() if kind == "drop")]
+    types = {
+        files.key("--as", name): _READ_AS[kind]
+        for name, kind in (kinds or {}).items()
+        if kind != "drop"
+    }
+    rows = files.read(**roles, table=table)
+    names = rows.names
+    for option, given in (("--drop", dropped), ("--as", [*(kinds or {})])):
+        for name in given:
+            if names is not None and name not in names:
+                raise click.UsageError(f"{option} names {name!r}, and there is no such column.")
+    if dropped:
+        if names is None:
+            raise click.UsageError("these files have no names for --drop: choose with --columns.")
+        files.chosen = [name for name in names if name not in dropped]
+    if dropped or types:
+        rows = files.read(**roles, table=table, types=types or None)
+    return rows
 
 
-def _column(option: str, name: str | None, kind: str, named: bool) -> Any:
-    """A column by its name, or by its number in files without names."""
-    if name is None or named or (kind != "csv" and not name.lstrip("-").isdecimal()):
-        return name
-    return _index(option, name)
+def model_rows(
+    data: Sequence[str], model: Model, target: str | None = None, **reading: Any
+) -> Blocks:
+    """The rows of files in the columns of a model, by name if it has any; others are passed over.
+
+    Without a target, blocks are (X, None).
+    """
+    files = _Files(data, **reading)
+    if files.kind in ("csv", "parquet") and model.names is not None and files.chosen is None:
+        files.chosen = [files.key("a column of the model", name) for name in model.names]
+        files.chosen = files.chosen if files.named or model.kinds else None
+    options: dict[str, Any] = {"table": False}
+    if model.kinds is not None and files.kind in ("csv", "parquet"):
+        kinds = {files.key("a column", name): kind for name, kind in model.kinds.items()}
+        options = {"table": True, "types": {name: _READ_AS[kind] for name, kind in kinds.items()}}
+    if files.kind == "svmlight":
+        width = model.learner.n_features_in_
+        if files.chosen:
+            width = max(files.chosen) + 1 if min(files.chosen) >= 0 else None
+        options["n_columns"] = width
+    return files.read(target=files.column("--target", target), **options)
+
+
+def kept_columns(data: Sequence[str], names: Sequence[str], **reading: Any) -> Blocks:
+    """Columns of files as they are, in blocks of as many rows as `model_rows` has."""
+    files = _Files(data, **reading)
+    if files.kind not in ("csv", "parquet"):
+        raise click.UsageError(f"--keep is for CSV and Parquet files, and not for {files.kind}.")
+    files.chosen = [files.key("--keep", name) for name in names]
+    return files.read(table=True, types=dict.fromkeys(files.chosen, "text"))
+
+
+class _Files:
+    """Files, and the options of a command line that say how to read them."""
+
+    def __init__(
+        self,
+        data: Sequence[str],
+        format: str | None = None,
+        columns: str | None = None,
+        decimal: str = ".",
+        no_header: bool = False,
+        skip_bad_rows: bool = False,
+    ) -> None:
+        self.kind = format or format_of(list(data))
+        self.named = self.kind == "parquet" or (self.kind == "csv" and not no_header)
+        self.chosen: list[Any] | None = None
+        if columns is not None:
+            self.chosen = [self.key("--columns", name.strip()) for name in columns.split(",")]
+        self._data = list(data)
+        self._options: dict[str, Any] = {
+            "format": format,
+            "header": not no_header,
+            "decimal": decimal,
+            "on_bad_rows": "skip" if skip_bad_rows else "error",
+        }
+
+    def read(self, **options: Any) -> Blocks:
+        """The rows in the chosen columns, or in all."""
+        return read(self._data, columns=self.chosen, **self._options, **options)
+
+    def key(self, option: str, name: str) -> Any:
+        """A column by its name, or by its number in files without names."""
+        return name if self.named else _index(option, name)
+
+    def column(self, option: str, name: str | None) -> Any:
+        """As `key`, but npz files have names of arrays, and npy files others beside them."""
+        if name is None or self.named:
+            return name
+        other_file = self.kind != "csv" and not name.lstrip("-").isdecimal()
+        return name if other_file else _index(option, name)
 
 
 def _index(option: str, text: str) -> int:
@@ -98,7 +189,24 @@ class Survey:
     classes: np.ndarray | None
 
 
-def survey(rows: blocks.Blocks, size: int, classify: bool | None = None) -> Survey:
+def surveyed(
+    opened: Callable[[bool | str], Blocks], size: int, classify: bool | None = None
+) -> tuple[Blocks, Survey]:
+    """Rows as arrays if all values are numbers, otherwise as tables, and a survey of them.
+
+    `opened` is given the parameter `table` of `read`, which looks at the first rows only.
+    """
+    rows = opened("auto")
+    try:
+        return rows, survey(rows, size, classify)
+    except BadRowError as error:
+        if error.option != "table":
+            raise
+    rows = opened(True)
+    return rows, survey(rows, size, classify)
+
+
+def survey(rows: Blocks, size: int, classify: bool | None = None) -> Survey:
     """Read all rows once and keep `size` of them; `classify` None guesses from the targets.
 
     The rows are those that a learner fits its map on, chosen by their places.
@@ -108,7 +216,7 @@ def survey(rows: blocks.Blocks, size: int, classify: bool | None = None) -> Surv
     labelled = classify is not False
     for X, y, *_ in rows:
         n_rows += len(y)
-        sample.add(X, y)
+        sample.add(table_of(X) if is_table(X) else X, y)
         if labelled:
             classes = np.unique(y) if classes is None else np.union1d(classes, y)
             labelled = bool(classify) or not is_continuous(classes)

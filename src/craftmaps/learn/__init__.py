@@ -6,6 +6,7 @@ from craftmaps.learn.kernel_pca import KernelPCA
 from craftmaps.learn.kernel_regressor import KernelRegressor
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.regressor import OnePassRegressor
+from craftmaps.learn.window import Window
 
 __all__ = [
     "KernelClassifier",
@@ -14,4 +15,5 @@ __all__ = [
     "NormalEquations",
     "OnePassClassifier",
     "OnePassRegressor",
+    "Window",
 ]

@@ -27,6 +27,7 @@ from craftmaps.validation import is_integer
 FLOATS = (np.float64, np.float32)
 _MIN_PREDICT_ROWS = 1024  # turned into features at a time, or more rows if they are short
 _PREDICT_BYTES = 1 << 22
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30  # of rows, also in single precision
 _PROBED_ROWS = 1000  # looked at for a row that is not zero
 Blocks = Iterable[Any]
 
@@ -132,6 +133,7 @@ class Learner(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            KernelClassifier and KernelRegressor also take tables, see `encoder`.
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for a regressor
             A classifier takes labels of any type that can be sorted.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -226,6 +228,10 @@ class Learner(BaseEstimator):
             light._stream.posterior, light._stream.conformal = self._uncertainty(single=True)
         light.__dict__.pop("_probe", None)  # a row of somebody's data
         return light
+
+    def for_checkpoint(self) -> Self:
+        """What a checkpoint stores of a fit that is not finished."""
+        return self
 
     def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
         """Write the model to one file, from which `craftmaps.load` gives it back.
@@ -409,6 +415,10 @@ class Learner(BaseEstimator):
         self._check_parameters()
         return map_rows.sample_size(self._new_map(), self.map_rows)
 
+    def fits_encoder(self) -> bool:
+        """Whether an encoder of tables would be fitted on the rows of `map_rows`."""
+        return False
+
     def _needs_rows(self, X: Any) -> bool:
         """Whether anything is fitted on rows such as X before the learner learns from them."""
         return map_rows.needs_rows(self.feature_map)
@@ -481,13 +491,26 @@ class Learner(BaseEstimator):
 
 
 def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
+    """The weights of rows as an array; complains about numbers that are no weights."""
     if weights is None:
         return None
     weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (X.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
+    if weights.shape != (X.shape[0],):
         raise ValueError(
-            f"sample_weight must be {X.shape[0]} finite numbers that are not negative, one per "
-            f"row, got shape {weights.shape}."
+            f"sample_weight must be {X.shape[0]} numbers, one per row, got shape {weights.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and not negative, and is {weights[bad[0]]} for row "
+            f"{bad[0]}."
+        )
+    largest = weights.max(initial=0.0)
+    if largest and not _LEAST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        raise ValueError(
+            f"the largest sample_weight is {largest:.3g}, and sums of rows are exact for weights "
+            f"between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}; divide all weights by the same "
+            f"number, or give 0 to rows that shall not count."
         )
     return np.asarray(weights)
 

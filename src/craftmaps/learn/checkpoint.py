@@ -105,7 +105,7 @@ class Checkpoint:
             return
         self._estimator._stream.flush_if_full()  # there is less to write then
         packer = Packer()
-        estimator = _without_frozen_map(self._estimator)
+        estimator = _without_frozen_map(self._estimator.for_checkpoint())
         try:
             tree = packer.pack(estimator, type(estimator).__name__)
         except TypeError as error:
@@ -210,6 +210,11 @@ def positioned(
             f"rows in {number} blocks that are given now are others, or have other targets or "
             f"weights; give the same, or another folder, or remove this one to begin anew."
         )
+
+
+def digest_of_targets(y: np.ndarray, weights: np.ndarray) -> str:
+    """By which rows are told from others, if nothing else is known about them."""
+    return _digest(y, weights)
 
 
 def unpacked(block: Any) -> tuple[Any, Any, Any]:

@@ -1,77 +1,92 @@
 """One fit of a loss to rows that can be read again: its sums, its search of alpha, its minimum."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
 
 from craftmaps.learn.losses import Loss
-from craftmaps.learn.map_rows import sample_places
-from craftmaps.learn.passes import FeatureBlock, sums_of_pass
-from craftmaps.learn.rows_again import N_FOLDS, RowsAgain
+from craftmaps.learn.passes import (
+    N_FOLDS,
+    Labels,
+    LossPass,
+    Point,
+    Rows,
+    RowsSeen,
+    SamplePass,
+    SeenPass,
+    Totals,
+    TotalsPass,
+)
+from craftmaps.learn.rows_again import RowsAgain
 from craftmaps.learn.solvers.few_pass import FirstSums, Machine, search
 from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.span import RowSpace
 
-_SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner
+_SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner,
+_LEAST_SAMPLE = 1000  # and at least so many
 _JUDGING_ROWS = 3000  # held out, in as many folds as that takes
+_SEEN_ROWS = 100_000  # at most, of which targets or predictions are looked at one by one
 _LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alpha is tried
-JUDGING_TOLERANCE = 1e-3  # of a model that is only asked for its predictions of rows held out
+JUDGING_TOLERANCE = 1e-2  # of a model that is only asked for its predictions of rows held out
 _HELD_OUT = 0  # the fold that is held out to look at predictions
-
-
-class HeldRows(NamedTuple):
-    """Predictions for rows that did not teach, with what the rows were labeled with."""
-
-    predicted: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray
+_HASHES = 1 << 64
 
 
 @dataclass
 class Fit:
-    """Rows, their targets and weights, and a loss.
+    """Rows that can be gone through again, what the loss takes for their labels, and a loss.
 
     Fewer rows than features are replaced by their coordinates in the span of the rows, where the
     minimum lies, unless the map has a penalty of its own.
 
     Parameters
     ----------
-    stream : RowsAgain
-    y : ndarray
-        Targets as the stream keeps them.
-    targets : ndarray
-        What the loss takes for y.
-    weights : ndarray of shape (n_rows,)
+    rows : Rows
+    encode : callable
+        From labels as the rows have them to what the loss takes.
     n_outputs : int
     fit_intercept : bool
+    balanced_classes : int or None
+        The number of classes, if rows are to be weighted so that all classes weigh the same.
     """
 
-    stream: RowsAgain
-    y: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
+    rows: Rows
+    encode: Callable[[np.ndarray], np.ndarray]
     n_outputs: int
     fit_intercept: bool
+    balanced_classes: int | None = None
     loss: Loss = field(init=False)
 
     def __post_init__(self) -> None:
-        stream = self.stream
-        self.penalty = penalty_of(stream.feature_map, stream.n_features)
-        few = stream.n_rows <= stream.n_features and stream.keeps_features
-        self.space = self._span() if few and self.penalty is None else None
+        rows = self.rows
+        totals: Totals = rows.collect(TotalsPass(self.balanced_classes), features=False)
+        by_class = None
+        if self.balanced_classes is not None:
+            present = np.count_nonzero(totals.counts)
+            by_class = totals.counts.sum() / (present * np.maximum(totals.counts, 1))
+        self.labels = Labels(self.encode, by_class)
+        self.weight = float(totals.weights @ (np.ones(1) if by_class is None else by_class))
+        if not self.weight > 0:
+            raise ValueError(
+                "the weights of all rows are zero; give some rows a positive sample_weight."
+            )
+        self.penalty = penalty_of(rows.feature_map, rows.n_features)
+        self.space: RowSpace | None = None
+        few = rows.n_rows <= rows.n_features and self.penalty is None
+        if few and isinstance(rows, RowsAgain) and rows.keeps_features:
+            self.space = self._span(rows)
+        # the alpha that was chosen, and where the descent without the held-out fold ended there
+        self._held: tuple[float | None, np.ndarray] = (None, np.empty(0))
 
     def machine(self, max_passes: int) -> Machine:
         """The problem of minimizing the loss."""
-        c, loss = self.loss.curvature, self.loss
-        hessian, centre, weight = self._sums
-        first = FirstSums(hessian * np.asarray(c, hessian.dtype), centre, c * weight)
+        c, loss, (hessian, centre) = self.loss.curvature, self.loss, self._first
         return Machine(
-            first,
-            lambda points: sums_of_pass(self.blocks(), loss, points),
+            FirstSums(hessian * np.asarray(c, hessian.dtype), centre, c * self.weight),
+            lambda points: self._collect(LossPass(loss, points, self.labels)),
             self.penalty,
             self.n_outputs,
             self.fit_intercept,
@@ -84,26 +99,27 @@ class Fit:
         """The alpha that is given or suits rows held out, all that were tried, and a start."""
         if not isinstance(alpha, str) and np.ndim(alpha) == 0:
             return float(alpha), None, None, machine.start()
-        n_judging = min(N_FOLDS, -(-_JUDGING_ROWS * N_FOLDS // self.stream.n_rows))
+        n_judging = min(N_FOLDS, -(-_JUDGING_ROWS * N_FOLDS // self.rows.n_rows))
         given = None if isinstance(alpha, str) else [float(a) for a in alpha]
-        eps = float(np.finfo(self.stream.dtype).eps)
+        eps = float(np.finfo(self.rows.dtype).eps)
         lowest = _LEAST_ALPHA * eps * machine.first.mean_curvature
-        best, alphas, scores, start = search(machine, range(n_judging), given, lowest)
-        return best, alphas, scores[:, None], start
+        found = search(machine, range(n_judging), given, lowest)
+        self._held = found.best, found.ends[_HELD_OUT]
+        return found.best, found.alphas, found.scores[:, None], np.mean(found.ends, axis=0)
 
-    def held_out(self, start: np.ndarray, alpha: float, tol: float, max_passes: int) -> HeldRows:
+    def held_out(self, start: np.ndarray, alpha: float, tol: float, max_passes: int) -> RowsSeen:
         """Predictions for a tenth of the rows by a model that the others teach."""
         machine = self.machine(max_passes)
-        (end,) = machine.descend(alpha, [start], [_HELD_OUT], tol)
-        point = machine.point(end.point, None)
-        rows = np.zeros(len(self.weights), bool)
-        predicted, first = [], 0
-        for block in self.blocks():
-            out = block.folds == _HELD_OUT
-            rows[first : first + len(out)] = out
-            predicted.append(block.Z[out] @ point.coef + point.intercept)
-            first += len(out)
-        return HeldRows(np.concatenate(predicted), self.y[rows], self.weights[rows])
+        known, end = self._held
+        if known != alpha:
+            (descent,) = machine.descend(alpha, [start], [_HELD_OUT], tol)
+            end = descent.point
+        return self._seen(machine.point(end, _HELD_OUT), N_FOLDS)
+
+    def targets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and weights of all rows, or of a uniform sample if they are many."""
+        seen = self._seen(None, 1)
+        return seen.y, seen.weights
 
     def restored(self, machine: Machine, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients and intercepts for features, from a point of the machine."""
@@ -113,39 +129,47 @@ class Fit:
             intercept = intercept - self.space.centre @ coef
         return coef, intercept
 
-    def blocks(self) -> Iterator[FeatureBlock]:
-        """All rows, once."""
-        features = None if self.space is None else self.space.coordinates
-        return self.stream.blocks(self.targets, self.weights, features)
+    def _seen(self, point: Point | None, one_in: int) -> RowsSeen:
+        limit = self._limit(one_in * _SEEN_ROWS)
+        task = SeenPass(limit, point, self.labels)
+        seen: RowsSeen = (
+            self.rows.collect(task, features=False) if point is None else self._collect(task)
+        )
+        return seen
 
-    def _span(self) -> RowSpace:
-        Z = np.concatenate(list(self.stream.features()))
+    def _collect(self, task: Any) -> Any:
+        if self.space is None:
+            return self.rows.collect(task)
+        assert isinstance(self.rows, RowsAgain)
+        return self.rows.collect(task, replaced=self.space.coordinates)
+
+    def _limit(self, size: int) -> int:
+        """The largest hash of a uniform sample of about so many rows; all rows if they are few."""
+        return min(_HASHES - 1, _HASHES * size // max(1, self.rows.n_rows))
+
+    def _span(self, rows: RowsAgain) -> RowSpace:
+        Z = np.concatenate(list(rows.features()))
         centre = np.zeros(Z.shape[1])
         if self.fit_intercept:
-            centre = self.weights @ Z.astype(np.float64) / self.weights.sum()
+            y, weights = rows.targets_and_weights()
+            if self.labels.class_weights is not None:
+                weights = weights * self.labels.class_weights[y]
+            centre = weights @ Z.astype(np.float64) / weights.sum()
         return RowSpace(Z, centre)
 
     @cached_property
-    def _sums(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """H (its lower triangle), the mean of features and n, from a uniform sample of the rows.
+    def _first(self) -> tuple[np.ndarray, np.ndarray]:
+        """H (its lower triangle) and the mean of features, from a uniform sample of the rows.
 
         They are scaled up to all rows. Precision is that of the features: they only precondition.
         """
-        n_rows, total = len(self.weights), float(self.weights.sum())
-        chosen = np.zeros(n_rows, bool)
-        parts, first = [], 0
-        for block in self.blocks():
-            if not first:
-                size = _SAMPLE_PER_FEATURE * block.Z.shape[1]
-                chosen[sample_places(n_rows, size)] = True
-            parts.append(block.Z[chosen[first : first + len(block.Z)]])
-            first += len(block.Z)
-        Z, weights = np.concatenate(parts), self.weights[chosen]
-        if not weights.sum() > 0:  # by chance, only rows without weight
-            weights = np.ones(len(weights))
-        shares = weights * (total / weights.sum())
-        centre = shares @ Z / total if self.fit_intercept else np.zeros(Z.shape[1])
-        Z -= centre.astype(Z.dtype)
-        Z *= np.sqrt(shares)[:, None].astype(Z.dtype)
-        (syrk,) = get_blas_funcs(("syrk",), (Z,))
-        return syrk(1.0, Z.T, lower=1), centre.astype(np.float64), total
+        n_features = self.rows.n_features if self.space is None else self.space.coordinates.shape[1]
+        limit = self._limit(max(_LEAST_SAMPLE, _SAMPLE_PER_FEATURE * n_features))
+        sums = self._collect(SamplePass(limit, self.labels)).equations
+        if not sums.weight:  # by chance, only rows without weight
+            limit = self._limit(self.rows.n_rows)
+            sums = self._collect(SamplePass(limit, self.labels)).equations
+        hessian, _, _ = sums.system(self.fit_intercept)
+        hessian *= self.weight / sums.weight
+        centre = sums.z_mean if self.fit_intercept else np.zeros(n_features)
+        return hessian.astype(self.rows.dtype, copy=False), centre

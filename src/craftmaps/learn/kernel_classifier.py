@@ -7,12 +7,13 @@ from scipy.special import softmax
 
 from craftmaps.learn.calibration import temperature
 from craftmaps.learn.classifier import OnePassClassifier
-from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, OneBit, OneVsRest
+from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, OneBit, OneVsRest, Unchanged
 from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
 from craftmaps.learn.intervals import set_scores
 from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
+from craftmaps.learn.stream import Encode
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
@@ -36,7 +37,8 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         to have it used as it is.
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
-        "200MB"; a prediction time, "1ms/row"; "unlimited"; or None for 2,048 components.
+        "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands for a component for each
+        row if there are at most 4,096, otherwise for 2,048 components.
     loss : {"log", "squared"}, default="log"
         "squared" makes this an `OnePassClassifier`, with `partial_fit` and `merge`.
     alpha : "auto", float or sequence of floats, default="auto"
@@ -157,15 +159,13 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     def _new_loss(self, fit: Fit) -> Loss:
         return LogLoss() if isinstance(self._code, OneVsRest) else BitLogLoss()
 
-    def _loss_targets(self, y: np.ndarray) -> np.ndarray:
-        return y if isinstance(self._code, OneVsRest) else np.asarray(self._code(y))
+    @property
+    def _loss_targets(self) -> Encode:
+        return Unchanged() if isinstance(self._code, OneVsRest) else self._code
 
-    def _loss_weights(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        if not isinstance(self.class_weight, str):
-            return weights
-        counts = np.bincount(y, minlength=len(self.classes_))
-        factors = len(y) / (np.count_nonzero(counts) * np.maximum(counts, 1))
-        return np.asarray(weights * factors[y])
+    @property
+    def _balanced_classes(self) -> int | None:
+        return len(self.classes_) if isinstance(self.class_weight, str) else None
 
     def _check_targets(self, y: np.ndarray, *, whole: bool = False) -> None:
         # with the log-loss all labels are known before the first pass, also in a stream

@@ -3,19 +3,24 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from craftmaps.learn.checkpoint import unpacked
+from craftmaps.learn.base import checked_weights
+from craftmaps.learn.checkpoint import Checkpoint, digest_of_targets, unpacked
+from craftmaps.learn.codes import Unchanged
 from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import Loss
+from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.one_pass import OnePass
-from craftmaps.learn.rows_again import Batch, RowsAgain
+from craftmaps.learn.passes import FeatureBlock, Rows
+from craftmaps.learn.rows_again import Batch, PassLog, RowsAgain, features_of
 from craftmaps.learn.solvers.solution import Solution
-from craftmaps.learn.stream import FeatureStream
+from craftmaps.learn.stream import Encode, FeatureStream
 from craftmaps.learn.summary import summary_of
 from craftmaps.learn.table_rows import TableLearner
 from craftmaps.search import AutoMap
@@ -31,8 +36,8 @@ class KernelMachine(TableLearner, OnePass):
     """A learner whose loss is chosen by its parameter `loss`.
 
     The squared loss is that of `OnePass`, from sums. Others are minimized in a few passes over the
-    features. A subclass says by `_new_loss` which loss is meant, by `_loss_targets` what the loss
-    takes for y, and by `_loss_weights` the weights of rows.
+    features. A subclass says by `_new_loss` which loss is meant, and by `_loss_targets` what the
+    loss takes for y.
     """
 
     loss: str
@@ -42,16 +47,21 @@ class KernelMachine(TableLearner, OnePass):
     max_passes: int
     alpha_per_target = False
     n_folds = 5
+    _pass_results: list[Any] | None = None  # in a checkpoint of a fit that takes several passes
     _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
 
     @abstractmethod
     def _new_loss(self, fit: Fit) -> Loss: ...
 
-    def _loss_targets(self, y: np.ndarray) -> np.ndarray:
-        return y
+    @property
+    def _loss_targets(self) -> Encode:
+        """From targets as the stream keeps them to what the loss takes."""
+        return Unchanged()
 
-    def _loss_weights(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return weights
+    @property
+    def _balanced_classes(self) -> int | None:
+        """The number of classes that shall weigh the same, if that is asked for."""
+        return None
 
     @property
     @abstractmethod
@@ -72,6 +82,10 @@ class KernelMachine(TableLearner, OnePass):
         """What was learned, and how it was found, as a text of a few lines."""
         return summary_of(self)
 
+    def _usual_targets(self, fit: Fit) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Means and standard deviations of targets, if they are numbers."""
+        return None, None
+
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Compute what predictions need beside the solution, while the rows are there."""
 
@@ -89,6 +103,11 @@ class KernelMachine(TableLearner, OnePass):
     def merge(self, other: Self) -> Self:
         """Learn what another learner has learned, with the squared loss only."""
         return super().merge(other)
+
+    @available_if(_is_squared)
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows, with the squared loss only: see `OnePassRegressor.forget`."""
+        return super().forget(X, y, sample_weight)
 
     def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
         """Write the model to one file, from which `craftmaps.load` gives it back.
@@ -125,15 +144,65 @@ class KernelMachine(TableLearner, OnePass):
                 f"iterated only once; give a list, or what craftmaps.scale.read returns, or use "
                 f"loss='squared'."
             )
-        if checkpoint is not None:
-            raise ValueError(
-                f"checkpoints are for loss='squared'; loss={self.loss!r} takes several passes."
-            )
         self.__dict__["_blocks_again"] = blocks
         try:
-            return super()._fit_blocks(blocks, None, *args)
+            return super()._fit_blocks(blocks, checkpoint, *args)
         finally:
             del self.__dict__["_blocks_again"]
+
+    def _learn_blocks(
+        self, blocks: Iterable[Any], kept: Checkpoint | None, progress: bool | None, classes: Any
+    ) -> None:
+        if _is_squared(self) or kept is None:
+            super()._learn_blocks(blocks, kept, progress, classes)
+            return
+        position = kept.restore()
+        results = self.__dict__.pop("_pass_results", None) or []
+        finished = position is not None and self._stream.solution is not None
+        if finished and hasattr(blocks, "fingerprint"):
+            return  # of the same files
+        before = None if position is None else self._stream
+        if before is not None:
+            self._stream = self._new_stream(
+                before.feature_map, before.n_features, None, before._Z.dtype
+            )
+        super()._learn_blocks(blocks, None, progress, classes)
+        stream = self._stream
+        assert isinstance(stream, RowsAgain)
+        now = [stream.n_rows, digest_of_targets(*stream.targets_and_weights())]
+        if position is not None and position != now:
+            raise ValueError(
+                f"the checkpoint has learned from {position[0]} rows, and the {now[0]} rows that "
+                f"are given now are others, or have other targets or weights; give the same, or "
+                f"another folder, or remove this one to begin anew."
+            )
+        if before is not None and finished:
+            self._stream = before
+            return
+        stream.log = PassLog(results, lambda: kept.save_if_due(now))
+        kept.save_if_due(now)  # with the map
+        stream.solution = self._solve()
+        kept.save(now, finished=True)
+
+    def _begin_from_all(self, *args: Any) -> None:
+        if not hasattr(self, "_stream"):  # otherwise the map comes from a checkpoint
+            super()._begin_from_all(*args)
+
+    def for_checkpoint(self) -> Self:
+        """What a checkpoint stores: the map, and the results of passes so far."""
+        stream = self._stream
+        if not isinstance(stream, RowsAgain):
+            return self
+        light = copy(self)
+        light.__dict__.pop("_blocks_again", None)
+        light._stream = stream.closed()
+        if stream.solution is None and stream.log is not None:
+            light._stream = FeatureStream(
+                stream.feature_map, stream.n_features, 1, stream.dtype, stream.encode
+            )
+            light._stream.n_rows = stream.n_rows
+            light._pass_results = stream.log.results
+        return light
 
     def _new_stream(
         self, feature_map: Any, n_features: int, n_rows: int | None, dtype: np.dtype
@@ -152,15 +221,42 @@ class KernelMachine(TableLearner, OnePass):
     def _solve(self) -> Solution:
         if _is_squared(self):
             return super()._solve()
-        stream = self._stream
+        if self._stream.solution is not None:  # of a checkpoint
+            return self._stream.solution
+        assert isinstance(self._stream, RowsAgain)
+        return self._minimized(self._stream)
+
+    def solve_passes(self, rows: Rows) -> Self:
+        """Learn from rows that are elsewhere, after `begin`, and that no stream was given."""
+        self._stream.n_rows = rows.n_rows
+        self._stream.solution = self._minimized(rows)
+        return self.solve()
+
+    def pass_blocks(
+        self, blocks: Iterable[Any], first_row: int, *, features: bool = True
+    ) -> Iterator[FeatureBlock]:
+        """Blocks (X, y, sample_weight) of a part of the rows, as a task of a pass takes them."""
+        stream = self._begun()
         assert isinstance(stream, RowsAgain)
-        y, weights = stream.targets_and_weights()
-        weights = self._loss_weights(y, weights)
-        if not weights.sum() > 0:
-            raise ValueError(
-                "the weights of all rows are zero; give some rows a positive sample_weight."
-            )
-        fit = Fit(stream, y, self._loss_targets(y), weights, self._n_columns, self.fit_intercept)
+        for block in blocks:
+            X, y = self._validated(*block[:2], reset=False)
+            weights = checked_weights(block[2], X)
+            self._check_targets(y)
+            targets = self._targets(y)
+            weights = self._row_weights(weights, y, targets)
+            weights = np.ones(len(y)) if weights is None else weights
+            hashes = place_priority(first_row + np.arange(len(y)))
+            first_row, start = first_row + len(y), 0
+            parts = features_of(stream, self._encoded(X)) if features else [np.empty((len(y), 0))]
+            for Z in parts:
+                rows = slice(start, start + len(Z))
+                yield FeatureBlock(Z, targets[rows], weights[rows], hashes[rows])
+                start = rows.stop
+
+    def _minimized(self, rows: Rows) -> Solution:
+        fit = Fit(
+            rows, self._loss_targets, self._n_columns, self.fit_intercept, self._balanced_classes
+        )
         fit.loss = self._new_loss(fit)
         machine = fit.machine(self.max_passes)
         alpha, alphas, scores, start = fit.chosen(machine, self.alpha)
@@ -174,16 +270,19 @@ class KernelMachine(TableLearner, OnePass):
             )
         self._finish(fit, end.point, alpha)
         coef, intercept = fit.restored(machine, end.point)
+        y_mean, y_spread = self._usual_targets(fit)
         return Solution(
             coef,
             intercept,
             alpha,
             jitter=0.0,
-            condition=end.precondition.condition(),
+            condition=machine.condition,
             alphas=alphas,
             scores=scores,
             left_out=alphas is not None,
             n_passes=machine.n_passes,
+            y_mean=y_mean,
+            y_spread=y_spread,
         )
 
     def _check_parameters(self) -> None:

@@ -10,8 +10,7 @@ from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.regressor import OnePassRegressor
-from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.solution import Solution, mean_and_spread
+from craftmaps.learn.solvers.solution import mean_and_spread
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_number
 
@@ -39,7 +38,8 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         to have it used as it is.
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
-        "200MB"; a prediction time, "1ms/row"; "unlimited"; or None for 2,048 components.
+        "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands for a component for each
+        row if there are at most 4,096, otherwise for 2,048 components.
     loss : {"squared", "huber", "quantile"}, default="squared"
         "squared" makes this an `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5
@@ -130,7 +130,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
     def _new_loss(self, fit: Fit) -> Loss:
         """The loss on the scale of residuals, which fits with the loss itself find."""
-        scale = _spread(fit.y)
+        scale = _spread(fit.targets()[0])
         least = _LEAST_SCALE * scale
         alpha = self.alpha
         for _ in range(_SCALE_ROUNDS):
@@ -144,13 +144,8 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
                 break
         return self._scaled_loss(scale)
 
-    def _solve(self) -> Solution:
-        solution = super()._solve()
-        if solution.y_mean is None:
-            assert isinstance(self._stream, RowsAgain)
-            known = mean_and_spread(*self._stream.targets_and_weights())
-            solution.y_mean, solution.y_spread = known
-        return solution
+    def _usual_targets(self, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+        return mean_and_spread(*fit.targets())
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Errors of rows held out, for intervals."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from craftmaps.learn.base import Learner, checked_weights
 from craftmaps.learn.progress import Progress
+from craftmaps.learn.removal import probe_without
 from craftmaps.learn.stream import fill_features
 from craftmaps.validation import is_number, warn
 
@@ -90,8 +91,8 @@ class Mergeable(Learner):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model becomes what it would be, had it never seen them.
 
-        The sums of these rows are subtracted, and the rows leave the sample by which alpha is
-        chosen. The feature map stays as it is, whatever rows it was fitted on.
+        The sums of these rows are subtracted, and the rows leave the sample by which "auto" chooses
+        alpha, which it does anew. The feature map stays as it is, whatever rows it was fitted on.
 
         Parameters
         ----------
@@ -118,8 +119,10 @@ class Mergeable(Learner):
         targets = self._targets(y)
         row_weights = self._row_weights(weights, y, targets)
         self._check_rest(float(X.shape[0] if row_weights is None else row_weights.sum()))
+        rows = self._encoded(X)
         with self._draft() as draft:
-            draft._stream.remove(self._encoded(X), targets, row_weights)
+            draft._stream.remove(rows, targets, row_weights)
+            draft._probe = probe_without(self._probe, rows)
         return self
 
     def _check_rest(self, removed: float) -> None:

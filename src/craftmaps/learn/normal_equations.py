@@ -364,6 +364,11 @@ def _check_sums(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None
     expect(arrays.keys() == (shapes.keys() if n_features else set()), "the arrays of sums")
     for name, array in arrays.items():
         expect_array(name, array, "f", shapes[name])
+        expect(bool(np.isfinite(array).all()), f"finite {name}")
+    if n_features:  # sums of squares, up to what is left of rows that were taken out again
+        columns = np.arange(n_features)
+        squares = arrays["hessian"][columns * n_features - columns * (columns - 1) // 2]
+        expect(bool((squares >= -1e-6 * np.abs(squares).max()).all()), "squares of features")
 
 
 def _reference(Z: np.ndarray) -> np.ndarray:

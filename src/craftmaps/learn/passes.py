@@ -1,19 +1,24 @@
-"""What one pass over features adds up for a loss: values, gradients, losses of rows held out.
+"""What one pass over rows adds up: losses and gradients, sums of a sample, labels, predictions.
 
-The sums add over blocks, files and machines, like the normal equations. They are small: one matrix
-of the size of the coefficients for each point at which the loss is evaluated.
+A task is called with an iterable of blocks and returns something with a method `add`, so that what
+it finds in parts of the rows adds up to what it finds in all of them. Tasks and their results are
+small and can be pickled: a cluster sends a task to where the rows are and gets the sums back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from craftmaps.learn.losses import Loss
+from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
+
+N_FOLDS = 10  # that rows are dealt to, by a hash of their places
 
 
 class Point(NamedTuple):
@@ -25,14 +30,51 @@ class Point(NamedTuple):
 
 
 class FeatureBlock(NamedTuple):
-    """Rows of features with what they were labeled with, their weights and their folds."""
+    """Rows of features, what they were labeled with, their weights, and hashes of their places."""
 
     Z: np.ndarray
     y: np.ndarray
     weights: np.ndarray
-    folds: np.ndarray
+    hashes: np.ndarray
+
+    def in_fold(self, fold: int) -> np.ndarray:
+        """Which rows belong to a fold."""
+        return np.asarray(self.hashes % np.uint64(N_FOLDS) == fold)
 
 
+Task = Callable[[Iterable[FeatureBlock]], Any]
+
+
+class Rows(Protocol):
+    """Rows that can be gone through any number of times, here or elsewhere."""
+
+    n_rows: int
+    n_features: int
+    feature_map: Any
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    def collect(self, task: Task, *, features: bool = True) -> Any:
+        """The sum of what a task finds; without `features` its blocks have no columns."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the loss takes for the labels of rows, and the weights of their classes, if any."""
+
+    encode: Callable[[np.ndarray], np.ndarray]
+    class_weights: np.ndarray | None = None
+
+    def of(self, block: FeatureBlock) -> FeatureBlock:
+        """The same rows as the loss takes them."""
+        weights = block.weights
+        if self.class_weights is not None:
+            weights = weights * self.class_weights[block.y]
+        return FeatureBlock(block.Z, self.encode(block.y), weights, block.hashes)
+
+
+@storable
 @dataclass
 class PassSums:
     """Sums over rows for several points: of losses, of losses held out, and of gradients.
@@ -61,51 +103,157 @@ class PassSums:
         return self
 
 
-def sums_of_pass(blocks: Iterable[FeatureBlock], loss: Loss, points: Sequence[Point]) -> PassSums:
-    """Evaluate a loss at several points in one pass over blocks."""
-    n_features, n_outputs = points[0].coef.shape
-    total = PassSums(
-        np.zeros(len(points)),
-        np.zeros(len(points)),
-        np.zeros((n_features, len(points) * n_outputs)),
-        np.zeros(len(points) * n_outputs),
-    )
-    coef = np.hstack([point.coef for point in points])
-    intercept = np.concatenate([point.intercept for point in points])
-    lock = Lock()
-    for block in blocks:
-        dtype = block.Z.dtype
-        narrow = partial(
-            _sums_of_rows, loss=loss, points=points, coef=coef.astype(dtype), intercept=intercept
+@dataclass(frozen=True)
+class LossPass:
+    """Evaluate a loss at several points, all of which share the products with the features."""
+
+    loss: Loss
+    points: Sequence[Point]
+    labels: Labels
+
+    def __call__(self, blocks: Iterable[FeatureBlock]) -> PassSums:
+        n_features, n_outputs = self.points[0].coef.shape
+        n_points = len(self.points)
+        total = PassSums(
+            np.zeros(n_points),
+            np.zeros(n_points),
+            np.zeros((n_features, n_points * n_outputs)),
+            np.zeros(n_points * n_outputs),
         )
+        coef = np.hstack([point.coef for point in self.points])
+        intercept = np.concatenate([point.intercept for point in self.points])
+        lock = Lock()
+        for block in blocks:
+            narrow = partial(self._sums, coef=coef.astype(block.Z.dtype), intercept=intercept)
 
-        def add_rows(start: int, stop: int, block: Any = block, narrow: Any = narrow) -> None:
-            part = narrow(FeatureBlock(*(array[start:stop] for array in block)))
-            with lock:
-                total.add(part)
+            def add_rows(start: int, stop: int, block: Any = block, narrow: Any = narrow) -> None:
+                rows = FeatureBlock(*(array[start:stop] for array in block))
+                part = narrow(self.labels.of(rows))
+                with lock:
+                    total.add(part)
 
-        for_each_product_block(add_rows, len(block.Z), block.Z.itemsize * n_features)
-    return total
+            for_each_product_block(add_rows, len(block.Z), block.Z.itemsize * n_features)
+        return total
+
+    def _sums(self, rows: FeatureBlock, coef: np.ndarray, intercept: np.ndarray) -> PassSums:
+        F = rows.Z @ coef
+        F += intercept.astype(F.dtype)
+        n_points, n_outputs = len(self.points), self.points[0].coef.shape[1]
+        values, held, G = np.zeros(n_points), np.zeros(n_points), np.empty_like(F)
+        for i, point in enumerate(self.points):
+            outputs = slice(i * n_outputs, (i + 1) * n_outputs)
+            weights = rows.weights
+            if point.held_fold is not None:
+                out = rows.in_fold(point.held_fold)
+                held[i] = self.loss(F[out, outputs], rows.y[out], weights[out])[0]
+                weights = np.where(out, 0.0, weights)
+            values[i], G[:, outputs] = self.loss(F[:, outputs], rows.y, weights)
+        gradients = (G.T @ rows.Z).T.astype(np.float64)
+        return PassSums(values, held, gradients, G.sum(axis=0, dtype=np.float64))
 
 
-def _sums_of_rows(
-    rows: FeatureBlock,
-    loss: Loss,
-    points: Sequence[Point],
-    coef: np.ndarray,
-    intercept: np.ndarray,
-) -> PassSums:
-    F = rows.Z @ coef
-    F += intercept.astype(F.dtype)
-    n_outputs = points[0].coef.shape[1]
-    values, held, G = np.zeros(len(points)), np.zeros(len(points)), np.empty_like(F)
-    for i, point in enumerate(points):
-        outputs = slice(i * n_outputs, (i + 1) * n_outputs)
-        weights = rows.weights
-        if point.held_fold is not None:
-            out = rows.folds == point.held_fold
-            held[i] = loss(F[out, outputs], rows.y[out], rows.weights[out])[0]
-            weights = np.where(out, 0.0, weights)
-        values[i], G[:, outputs] = loss(F[:, outputs], rows.y, weights)
-    gradients = (G.T @ rows.Z).T.astype(np.float64)
-    return PassSums(values, held, gradients, G.sum(axis=0, dtype=np.float64))
+@storable
+@dataclass
+class FirstRows:
+    """The sums of a sample of the rows, which make the preconditioner."""
+
+    equations: NormalEquations
+
+    def add(self, other: Self) -> Self:
+        """Add the sums of other rows."""
+        self.equations.merge(other.equations)
+        return self
+
+
+@dataclass(frozen=True)
+class SamplePass:
+    """Sum z z^T over a uniform sample of the rows: those with hashes up to `limit`."""
+
+    limit: int
+    labels: Labels
+
+    def __call__(self, blocks: Iterable[FeatureBlock]) -> FirstRows:
+        sums = NormalEquations()
+        for block in blocks:
+            rows = self.labels.of(block)
+            some = rows.hashes <= np.uint64(self.limit)
+            sums.update(rows.Z[some], np.zeros((int(some.sum()), 0)), rows.weights[some])
+        return FirstRows(sums)
+
+
+@storable
+@dataclass
+class Totals:
+    """Total weight of the rows, in all or of each class, and the number of rows of each class."""
+
+    weights: np.ndarray
+    counts: np.ndarray
+
+    def add(self, other: Self) -> Self:
+        """Add the totals of other rows."""
+        self.weights += other.weights
+        self.counts += other.counts
+        return self
+
+
+@dataclass(frozen=True)
+class TotalsPass:
+    """Count rows and weights of each of so many classes, or of all rows as one class."""
+
+    n_classes: int | None
+
+    def __call__(self, blocks: Iterable[FeatureBlock]) -> Totals:
+        size = self.n_classes or 1
+        total = Totals(np.zeros(size), np.zeros(size))
+        for block in blocks:
+            y = np.zeros(len(block.weights), int) if self.n_classes is None else block.y
+            weights = np.bincount(y, block.weights, minlength=size)
+            total.add(Totals(weights, np.bincount(y, minlength=size).astype(np.float64)))
+        return total
+
+
+@storable
+@dataclass
+class RowsSeen:
+    """What was predicted for some rows, what they were labeled with, and their weights."""
+
+    predicted: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+
+    def add(self, other: Self) -> Self:
+        """Append other rows."""
+        self.predicted = np.concatenate([self.predicted, other.predicted])
+        self.y = np.concatenate([self.y, other.y])
+        self.weights = np.concatenate([self.weights, other.weights])
+        return self
+
+
+@dataclass(frozen=True)
+class SeenPass:
+    """Labels of the rows with hashes up to `limit`, and predictions for them if there is a point.
+
+    A point with a held fold asks for rows of that fold only.
+    """
+
+    limit: int
+    point: Point | None
+    labels: Labels
+
+    def __call__(self, blocks: Iterable[FeatureBlock]) -> RowsSeen | None:
+        """None stands for no rows, of which the number of columns is not known."""
+        seen: RowsSeen | None = None
+        for block in blocks:
+            part = self._part(block)
+            seen = part if seen is None else seen.add(part)
+        return seen
+
+    def _part(self, block: FeatureBlock) -> RowsSeen:
+        some = block.hashes <= np.uint64(self.limit)
+        predicted = np.empty((int(some.sum()), 0))
+        if self.point is not None:
+            if self.point.held_fold is not None:
+                some &= block.in_fold(self.point.held_fold)
+            coef = self.point.coef.astype(block.Z.dtype)
+            predicted = block.Z[some] @ coef + self.point.intercept
+        return RowsSeen(predicted, block.y[some], self.labels.of(block).weights[some])

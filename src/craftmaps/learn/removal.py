@@ -4,12 +4,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from craftmaps.learn.solvers.factor import factor_upper
 from craftmaps.loops.triangle import add_to_triangle
 
 _ROUNDING = 100.0  # units of rounding, times sqrt(n_features), that eigenvalues may be below 0
 _SAME_ROW = 32.0  # units of rounding by which the features of one row may differ between two calls
+_SAME_PROBE = 1e-5  # of squared lengths, a squared distance below which two rows are the same
+_PROBE_SEED = 0x70726F6265
 _ROWS = 1024  # to be found at a time
 
 
@@ -74,6 +77,16 @@ def _check_possible(
 
 def _inverse_roots(squares: np.ndarray) -> np.ndarray:
     return np.asarray(1 / np.sqrt(np.where(squares > 0, squares, 1.0)))
+
+
+def probe_without(probe: Any, rows: Any) -> Any:
+    """The row by which maps are told apart, or a drawn one of its length if it is among `rows`."""
+    squares, square = row_norms(rows, squared=True), float(row_norms(probe, squared=True)[0])
+    products = safe_sparse_dot(rows, probe.T, dense_output=True)[:, 0]
+    if (squares - 2 * products + square > _SAME_PROBE * (squares + square)).all():
+        return probe
+    drawn = np.random.default_rng(_PROBE_SEED).standard_normal(probe.shape)
+    return (drawn * np.sqrt(square) / np.linalg.norm(drawn)).astype(probe.dtype)
 
 
 def places_of(

@@ -1,22 +1,58 @@
 """Rows for a loss that takes several passes: their features in memory, or made again each time."""
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
 
 from craftmaps.learn.map_rows import place_priority
-from craftmaps.learn.passes import FeatureBlock
+from craftmaps.learn.passes import FeatureBlock, Task
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers.memory import available_bytes
 from craftmaps.learn.stream import Encode, FeatureStream, check_features, fill_features
 
-N_FOLDS = 10  # that rows are dealt to, by a hash of their places
 _SHARE_OF_MEMORY = 0.5  # that features may take, of what is available
 _BLOCK_BYTES = 1 << 26  # of features that are made at a time, if they are not kept
 
 Batch = tuple[Any, np.ndarray, np.ndarray]  # validated rows, targets and weights
+
+
+class PassLog:
+    """Results of the passes of a fit, in their order.
+
+    A fit sees its rows through these results alone. So the same fit, given the results of the
+    passes that another process had finished, goes on where that process was stopped.
+
+    Parameters
+    ----------
+    results : list
+        Of passes that were finished.
+    save : callable
+        Called after each further pass.
+    """
+
+    def __init__(self, results: list[Any], save: Callable[[], None]) -> None:
+        self.results = results
+        self._save = save
+        self._next = 0
+
+    @property
+    def has_next(self) -> bool:
+        """Whether the result of the next pass is known."""
+        return self._next < len(self.results)
+
+    def following(self) -> Any:
+        """The result of the next pass."""
+        self._next += 1
+        return deepcopy(self.results[self._next - 1])  # sums are added to in place
+
+    def append(self, result: Any) -> None:
+        """Keep the result of a pass that was just made."""
+        self.results.append(deepcopy(result))
+        self._next += 1
+        self._save()
 
 
 class RowsAgain(FeatureStream):
@@ -41,6 +77,7 @@ class RowsAgain(FeatureStream):
         self._features: list[np.ndarray] | None = []
         self._batches: list[Batch] = []
         self._room_left = _SHARE_OF_MEMORY * (available_bytes() or np.inf)
+        self.log: PassLog | None = None
 
     @property
     def dtype(self) -> np.dtype:
@@ -60,10 +97,9 @@ class RowsAgain(FeatureStream):
         if self._room_left < 0:
             self._features = None
         if self._features is not None:
-            for Z in self._made(X, progress):
+            for Z in features_of(self, X):
                 self._features.append(Z)
-        else:
-            progress.advance(X.shape[0])
+        progress.advance(X.shape[0])
         kept = X if self._again is None and self._room_left < np.inf else None
         self._batches.append((kept, y, weights))
         self.n_rows += X.shape[0]
@@ -78,30 +114,36 @@ class RowsAgain(FeatureStream):
         if self._features is not None:
             yield from self._features
             return
-        nothing = Progress(None, shown=False)
-        batches = self._batches if self._again is None else self._again()
-        for X, _, _ in batches:
-            yield from self._made(X, nothing)
+        for X, _, _ in self._batches if self._again is None else self._again():
+            yield from features_of(self, X)
 
-    def blocks(
-        self, y: np.ndarray, weights: np.ndarray, features: np.ndarray | None = None
-    ) -> Iterator[FeatureBlock]:
-        """Blocks of features with these targets and weights of all rows, and their folds.
+    def collect(
+        self, task: Task, *, features: bool = True, replaced: np.ndarray | None = None
+    ) -> Any:
+        """What a task finds in all rows; `replaced` may take the place of their features."""
+        if self.log is not None and self.log.has_next:
+            return self.log.following()
+        if not features:
+            replaced = np.empty((self.n_rows, 0))
+        found = task(self._blocks(self.features() if replaced is None else [replaced]))
+        if self.log is not None:
+            self.log.append(found)
+        return found
 
-        `features` may take the place of those of the map, one row for each of the rows.
-        """
-        start = 0
-        for Z in self.features() if features is None else [features]:
+    def _blocks(self, features: Iterable[np.ndarray]) -> Iterator[FeatureBlock]:
+        y, weights = self.targets_and_weights()
+        hashes, start = place_priority(np.arange(self.n_rows)), 0
+        for Z in features:
             rows = slice(start, start + len(Z))
-            folds = place_priority(np.arange(rows.start, rows.stop)) % np.uint64(N_FOLDS)
-            yield FeatureBlock(Z, y[rows], weights[rows], folds.astype(np.int64))
+            yield FeatureBlock(Z, y[rows], weights[rows], hashes[rows])
             start = rows.stop
 
-    def _made(self, X: Any, progress: Progress) -> Iterator[np.ndarray]:
-        step = max(1, _BLOCK_BYTES // (self.n_features * self._dtype.itemsize))
-        for rows in gen_batches(X.shape[0], step):
-            Z = np.empty((rows.stop - rows.start, self.n_features), self._dtype)
-            fill_features(self.feature_map, X[rows], Z)
-            check_features(Z)
-            progress.advance(len(Z))
-            yield Z
+
+def features_of(stream: Any, X: Any) -> Iterator[np.ndarray]:
+    """Blocks of the features of validated rows, in the precision of the stream."""
+    step = max(1, _BLOCK_BYTES // (stream.n_features * stream.dtype.itemsize))
+    for rows in gen_batches(X.shape[0], step):
+        Z = np.empty((rows.stop - rows.start, stream.n_features), stream.dtype)
+        fill_features(stream.feature_map, X[rows], Z)
+        check_features(Z)
+        yield Z

@@ -31,14 +31,15 @@ class TableLearner(Learner):
         return self.encoder is not None
 
     def _needs_rows(self, X: Any) -> bool:
-        return super()._needs_rows(X) or (self._fits_encoder() and self._encodes(X))
+        return super()._needs_rows(X) or (self.fits_encoder() and self._encodes(X))
 
     def _needs_rows_of(self, blocks: Blocks) -> bool:
-        if super()._needs_rows_of(blocks) or not self._fits_encoder():
+        if super()._needs_rows_of(blocks) or not self.fits_encoder():
             return super()._needs_rows_of(blocks)
         return any(self._encodes(unpacked(block)[0]) for block in islice(blocks, 1))
 
-    def _fits_encoder(self) -> bool:
+    def fits_encoder(self) -> bool:
+        """Whether an encoder of tables would be fitted on the rows of `map_rows`."""
         return not (self.encoder is None or isinstance(self.encoder, FrozenEstimator))
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
@@ -62,7 +63,7 @@ class TableLearner(Learner):
 
     def _fit_map(self, X: Any, y: np.ndarray, n_rows: int | None = None) -> None:
         self._check_parameters()
-        if self.encoder_ is not None and self._fits_encoder():
+        if self.encoder_ is not None and self.fits_encoder():
             self.encoder_.fit(X)
         super()._fit_map(self._encoded(X), y, n_rows)
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from craftmaps.kernels import Kernel
 from craftmaps.storage import model_file
-from craftmaps.validation import generator, is_integer
+from craftmaps.validation import check_squares, generator, is_integer
 
 _FLOATS = (np.float64, np.float32)
 MAX_STORED_COLUMNS = 1 << 24  # a small file must not ask for all memory
@@ -51,6 +51,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self
         """
         rows = check_array(X, accept_sparse="csr", dtype=_FLOATS, estimator=self, input_name="X")
+        check_squares("X", rows)
         if not is_integer(self.n_components) or self.n_components < 1:
             raise ValueError(
                 f"n_components must be an integer of at least 1, got {self.n_components!r}."

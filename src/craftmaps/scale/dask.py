@@ -1,21 +1,24 @@
 """One-pass learners on Dask: the cluster you have, threads, or none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from craftmaps.learn.checkpoint import unpacked
-from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
 from craftmaps.scale.cluster.sample import (
     in_order,
+    names_of,
+    needs_rows,
     no_rows,
     places_in_partitions,
     sample_size,
     stacked,
 )
+from craftmaps.tables.table import is_table, table_of
 from craftmaps.threads import at_most_threads
 
 try:
@@ -42,11 +45,13 @@ def fit(
 
     Parameters
     ----------
-    estimator : OnePassClassifier, OnePassRegressor or KernelPCA
-        Stays as it is.
+    estimator : OnePassClassifier, OnePassRegressor, KernelClassifier, KernelRegressor or KernelPCA
+        Stays as it is. Losses that take several passes read the partitions in each of them: persist
+        those that are costly to make.
     X : Dask array, Dask data frame, or list of delayed blocks
         Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight). Columns of data
-        frames go by name, whatever their order in a partition.
+        frames go by name, whatever their order in a partition. KernelClassifier and
+        KernelRegressor encode the columns of data frames and of blocks that are tables.
     y : Dask array, series or data frame
         It has as many partitions as X; arrays of known chunks are cut like X. None for blocks, and
         for KernelPCA.
@@ -97,25 +102,41 @@ def fit(
         )
         classes = np.unique(np.concatenate([labels for labels, _ in counted]))
         lengths = [length for _, length in counted]
-    fitted = needs_rows(estimator.feature_map)
-    if fitted and lengths is None:
+    fitted = needs_rows(estimator)
+    if (fitted or fold.takes_passes(estimator)) and lengths is None:
         lengths = list(dask.compute(*(_length(p[1] if p[1:] else p[0][1]) for p in partitions)))
     size = sample_size(estimator, map_rows)
     rows = _sample(partitions, lengths, size) if fitted else _first_row(partitions)
     learner = fold.begin(estimator, *rows, classes)
     starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
     shared = delayed(learner, pure=False, traverse=False)
+    if not fold.takes_passes(estimator):
+        return fold.finish(learner, _run(threads, shared, partitions, starts, None))
+    shared = shared.persist()  # sent once, for all passes
+    run = partial(_run, threads, shared, partitions, starts)
+    return fold.finish_passes(learner, run, lengths or [])
+
+
+def _run(
+    threads: int,
+    learner: Any,
+    partitions: list[list[Any]],
+    starts: Sequence[int | None],
+    one: fold.Pass | None,
+) -> bytes:
+    """The merged sums of all partitions, of the squared loss or of one pass."""
     level = [
-        _sums(threads, shared, i, start, *p)
+        _sums(threads, learner, i, start, one, *p)
         for i, (start, p) in enumerate(zip(starts, partitions, strict=True))
     ]
     while len(level) > 1:
         groups = [level[i : i + fold.FAN_IN] for i in range(0, len(level), fold.FAN_IN)]
         level = [
-            _merged(threads, shared, *group) if len(group) > 1 else group[0] for group in groups
+            _merged(threads, learner, one, *group) if len(group) > 1 else group[0]
+            for group in groups
         ]
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        return fold.finish(learner, dask.compute(level[0])[0])  # the graph holds the map, once
+        return bytes(dask.compute(level[0])[0])  # the graph holds the map, once
 
 
 def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
@@ -147,7 +168,7 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
         return X.map_blocks(_predict_array, shared, method, like, meta=like, **layout)
     if not _is_frame(X):
         raise TypeError(f"X must be a Dask array or data frame, got {type(X).__name__}.")
-    X = in_order(X, getattr(estimator, "feature_names_in_", None))
+    X = in_order(X, names_of(estimator))
     single = all(dtype == np.float32 for dtype in X.dtypes)
     like = fold.no_predictions(estimator, method, np.dtype(np.float32 if single else np.float64))
     meta = _predict_frame(X._meta.iloc[:0], light, method, like)
@@ -238,13 +259,16 @@ def _sample(partitions: list[list[Any]], lengths: Any, size: int | None) -> tupl
 def _block(parts: Sequence[Any], names: Sequence[Any] | None = None) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights of a partition."""
     X, y, weights = unpacked(parts[0] if len(parts) == 1 else parts)
-    return in_order(X, names), np.asarray(y), weights
+    X = table_of(X) if isinstance(X, Mapping) else in_order(X, names)
+    return X, np.asarray(y), weights
 
 
 @delayed(pure=False)
 def _rows(places: Any, *parts: Any) -> tuple[Any, np.ndarray]:
     X, y, _ = _block(parts)
     places = np.asarray(places)[np.asarray(places) < len(y)]
+    if is_table(X) and not hasattr(X, "iloc"):
+        return table_of(X)[places].loaded(), y[places]
     return (X.iloc if hasattr(X, "iloc") else X)[places], y[places]
 
 
@@ -259,17 +283,19 @@ def _labels(number: int, y: Any) -> tuple[np.ndarray, int]:
 
 
 @delayed(pure=False)
-def _sums(threads: int, learner: Any, number: int, first_row: int | None, *parts: Any) -> bytes:
+def _sums(
+    threads: int, learner: Any, number: int, first_row: int | None, one: Any, *parts: Any
+) -> bytes:
     with at_most_threads(threads):
-        names = getattr(learner, "feature_names_in_", None)
+        names = names_of(learner)
         blocks = (_block(parts, names) for _ in range(1))  # errors are then of this partition
-        return fold.sums_of(learner, blocks, number, first_row)
+        return fold.sums_of(learner, blocks, number, first_row, one)
 
 
 @delayed(pure=False)
-def _merged(threads: int, learner: Any, *sums: bytes) -> bytes:
+def _merged(threads: int, learner: Any, one: Any, *sums: bytes) -> bytes:
     with at_most_threads(threads):
-        return fold.merged(learner, sums)
+        return fold.merged(learner, sums, one)
 
 
 def _predict_array(X: Any, estimator: Any, method: str, like: np.ndarray) -> np.ndarray:

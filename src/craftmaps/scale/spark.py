@@ -12,10 +12,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from craftmaps.learn.map_rows import needs_rows
 from craftmaps.scale.cluster import fold
 from craftmaps.scale.cluster.arrow import column_of, rows_of
-from craftmaps.scale.cluster.sample import no_rows, places_in_partitions, sample_size, stacked
+from craftmaps.scale.cluster.sample import (
+    needs_rows,
+    no_rows,
+    places_in_partitions,
+    sample_size,
+    stacked,
+)
 from craftmaps.threads import at_most_threads
 
 try:
@@ -47,14 +52,15 @@ def fit(
 
     Parameters
     ----------
-    estimator : OnePassClassifier, OnePassRegressor or KernelPCA
-        Stays as it is.
+    estimator : OnePassClassifier, OnePassRegressor, KernelClassifier, KernelRegressor or KernelPCA
+        Stays as it is. A loss that takes several passes reads the frame in each of them: cache it.
     frame : pyspark.sql.DataFrame
         A frame of a session with a Spark context. Executors need this package. The frame is read
         up to three times (labels and lengths, rows for the map, sums): cache it if it is costly to
         make.
     features : str or sequence of str
-        A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers.
+        A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers. For
+        KernelClassifier and KernelRegressor the columns may hold text, dates and missing values.
         Arrays of float are learned in float32, in half the time of the doubles of vectors.
     target : str or sequence of str
         The column of labels or targets, or several columns of targets; KernelPCA needs none.
@@ -102,26 +108,31 @@ def fit(
     columns = [*features, *targets, *([] if weight is None else [weight])]
     _check_columns(frame, columns)
     narrow = frame.select(*columns)
-    read = partial(rows_of, features=features, labels=targets, weight=weight)
+    tables = getattr(estimator, "encoder", None) is not None
+    read = partial(rows_of, features=features, labels=targets, weight=weight, tables=tables)
     n_parts = narrow.rdd.getNumPartitions()
-    fitted = needs_rows(estimator.feature_map)
+    fitted = needs_rows(estimator)
     unknown = targets if is_classifier(estimator) and classes is None else []
     lengths = None
-    if unknown or fitted:
+    by_place = fitted or fold.takes_passes(estimator)
+    if unknown or by_place:
         # other columns may be cut into other partitions, where rows have other places
-        counted = narrow if fitted else frame.select(*targets)
+        counted = narrow if by_place else frame.select(*targets)
         labels, lengths = _counted(counted, unknown, n_parts)
         classes = labels if unknown else classes
-        lengths = lengths if fitted else None
+        lengths = lengths if by_place else None
     places = None
-    if lengths is not None:
+    if fitted and lengths is not None:
         places = places_in_partitions(lengths, sample_size(estimator, map_rows))
     learner = fold.begin(estimator, *_sample(narrow, read, places), classes)
     starts = None if lengths is None else fold.first_rows(lengths)
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
+    run = partial(_merged_sums, narrow, shared, read, starts, n_parts)
     try:
-        parts = narrow.mapInArrow(partial(_sums, shared, read, starts), _SUMS)
-        learner = fold.finish(learner, _run(partial(_tree, shared, parts, n_parts)))
+        if fold.takes_passes(estimator):
+            learner = fold.finish_passes(learner, run, lengths or [])
+        else:
+            learner = fold.finish(learner, run(None))
     finally:
         shared.destroy()
     if len(features) > 1:
@@ -163,7 +174,7 @@ def predict(
     schema = frame.withColumn(output, F.lit(None).cast(kind)).schema
     light = fold.for_prediction(estimator, method)
     names = vars(light).pop("feature_names_in_", None)  # rows come in their order
-    if names is not None and len(features) > 1:
+    if names is not None and len(features) > 1 and estimator.encoder_ is None:
         features = _in_order_of(names.tolist(), features)
     shared = frame.sparkSession.sparkContext.broadcast(light)
     return frame.mapInArrow(partial(_predicted, shared, features, method, output), schema)
@@ -248,8 +259,26 @@ def _chosen(
         first += len(batch)
 
 
+def _merged_sums(
+    frame: Any,
+    shared: Any,
+    read: Callable[..., Any],
+    starts: list[int] | None,
+    n_parts: int,
+    one: fold.Pass | None,
+) -> bytes:
+    """The merged sums of all partitions, of the squared loss or of one pass."""
+    task = frame.sparkSession.sparkContext.broadcast(one)  # with coefficients
+    try:
+        parts = frame.mapInArrow(partial(_sums, shared, task, read, starts), _SUMS)
+        return bytes(_run(partial(_tree, shared, task, parts, n_parts)))
+    finally:
+        task.destroy()
+
+
 def _sums(
     shared: Any,
+    task: Any,
     read: Callable[..., Any],
     starts: list[int] | None,
     batches: Iterator[pa.RecordBatch],
@@ -258,23 +287,22 @@ def _sums(
     with at_most_threads(context.cpus()):
         blocks = (read(batch) for batch in batches)
         number = context.partitionId()
-        sums = fold.sums_of(
-            shared.value, blocks, number, None if starts is None else starts[number]
-        )
+        first_row = None if starts is None else starts[number]
+        sums = fold.sums_of(shared.value, blocks, number, first_row, task.value)
     yield pa.RecordBatch.from_pydict({"part": [number], "sums": [sums]})
 
 
-def _tree(shared: Any, parts: Any, n_parts: int) -> bytes:
+def _tree(shared: Any, task: Any, parts: Any, n_parts: int) -> bytes:
     """Merge sums, a few of consecutive partitions in each group, until one is left."""
     while n_parts > 1:
         n_parts = -(-n_parts // fold.FAN_IN)
         group = F.floor(F.col("part") / fold.FAN_IN) if n_parts > 1 else F.lit(0)
         level = parts.select(group.alias("group"), "part", "sums").repartition(n_parts, "group")
-        parts = level.mapInArrow(partial(_merge, shared), _SUMS)
+        parts = level.mapInArrow(partial(_merge, shared, task), _SUMS)
     return bytes(parts.collect()[0]["sums"])
 
 
-def _merge(shared: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _merge(shared: Any, task: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Merge the groups of a Spark partition, of which there may be none; they come in any order."""
     members: list[tuple[tuple[int, int], Any]] = []
     for batch in batches:
@@ -284,7 +312,7 @@ def _merge(shared: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
     members.sort(key=itemgetter(0))
     with at_most_threads(TaskContext.get().cpus()):
         for group, some in groupby(members, key=lambda member: member[0][0]):
-            merged = fold.merged(shared.value, (sums for _, sums in some))
+            merged = fold.merged(shared.value, (sums for _, sums in some), task.value)
             yield pa.RecordBatch.from_pydict({"part": [group], "sums": [merged]})
 
 
@@ -299,7 +327,8 @@ def _predicted(
         for batch in batches:
             if not len(batch):
                 continue
-            values = getattr(shared.value, method)(rows_of(batch, features)[0])
+            tables = shared.value.encoder_ is not None
+            values = getattr(shared.value, method)(rows_of(batch, features, tables=tables)[0])
             if values.dtype.kind == "f":
                 values = values.astype(np.float64)
             yield batch.append_column(output, pa.array(values.tolist()))

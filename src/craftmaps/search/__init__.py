@@ -1,6 +1,6 @@
 """Which preparation, kernel and map suit these rows: the search behind feature_map="auto"."""
 
 from craftmaps.search.auto_map import AutoMap
-from craftmaps.search.report import Report
+from craftmaps.search.report import Report as Report
 
-__all__ = ["AutoMap", "Report"]
+__all__ = ["AutoMap"]

@@ -8,7 +8,7 @@ from scipy import sparse
 from craftmaps.kernels import Matern
 from craftmaps.maps.base import FeatureMap, onnx_features
 from craftmaps.maps.parts.base import check_facts
-from craftmaps.search.budget import Budget
+from craftmaps.search.budget import EXACT_ROWS, Budget
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.clock import Clock
 from craftmaps.search.preparation import Preparation
@@ -40,7 +40,7 @@ class AutoMap(FeatureMap):
     budget : int, str or None, default=None
         A number of components; a training time, "10s" or "5min", half of which is for the search;
         a memory for training, "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands
-        for 2,048 components.
+        for a component for each row if there are at most 4,096, otherwise for 2,048 components.
     n_rows : int or None, default=None
         How many rows a learner will be given in all, if `fit` gets only a sample of them.
     random_state : int, RandomState instance, Generator or None, default=None
@@ -87,7 +87,7 @@ class AutoMap(FeatureMap):
     def n_components(self) -> int:  # type: ignore[override]
         """The largest number of output columns; `fit` takes at most one for each row."""
         budget = Budget.parse(self.budget)
-        return int(budget.amount) if budget.kind == "components" else 1024
+        return int(budget.amount) if budget.kind == "components" else EXACT_ROWS
 
     @property
     def kernel_(self) -> Any:

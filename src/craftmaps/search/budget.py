@@ -11,6 +11,7 @@ import numpy as np
 from craftmaps.validation import is_integer
 
 DEFAULT_COMPONENTS = 2048
+EXACT_ROWS = 4096  # up to which the default is a component for each row: an exact kernel machine
 MOST_COMPONENTS = 8192  # of an unlimited budget: their sums take half a gigabyte
 _SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES_OF = {"kb": 1e3, "mb": 1e6, "gb": 1e9}
@@ -21,7 +22,10 @@ _PROBE = 512  # size of the matrices that measure the speed of the machine
 
 @dataclass(frozen=True)
 class Budget:
-    """`kind` is "components", "training" (seconds), "memory" (bytes) or "predicting" (s/row)."""
+    """`kind` is "default", "components", "training" (seconds), "memory" (bytes) or "predicting".
+
+    The `amount` of "predicting" is seconds for a row.
+    """
 
     kind: str
     amount: float
@@ -31,7 +35,7 @@ class Budget:
     def parse(cls, budget: Any) -> "Budget":
         """Read a budget such as None, 1024, "60s", "200MB", "1ms/row" or "unlimited"."""
         if budget is None:
-            return cls("components", DEFAULT_COMPONENTS, f"{DEFAULT_COMPONENTS} components")
+            return cls("default", DEFAULT_COMPONENTS, "the default size")
         if isinstance(budget, str) and budget.strip().lower() == "unlimited":
             return cls("components", MOST_COMPONENTS, "unlimited")
         if is_integer(budget) and budget >= 1:
@@ -64,7 +68,9 @@ class Budget:
         remaining : float
             Seconds that are left of a training time.
         """
-        if self.kind == "components":
+        if self.kind == "default" and n_rows <= EXACT_ROWS:
+            return n_rows
+        if self.kind in ("default", "components"):
             return min(int(self.amount), n_rows)
         affordable = 0
         for size in (*_SIZES, n_rows):

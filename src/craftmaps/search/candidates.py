@@ -44,7 +44,7 @@ class Candidate:
         return np.asarray(self.kernel(prepared))
 
     def __str__(self) -> str:
-        return f"{self.kernel!r} on {self.preparation}"
+        return f"{' '.join(repr(self.kernel).split())} on {self.preparation}"
 
 
 def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:

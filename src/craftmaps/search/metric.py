@@ -5,7 +5,10 @@ squared derivative of f by each column, and are learned several times, each time
 seen through the weights before (Radhakrishnan et al., Science 383, 2024).
 """
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from craftmaps.kernels import Gaussian, Laplacian, Matern
@@ -13,12 +16,17 @@ from craftmaps.search.candidates import Candidate
 from craftmaps.search.targets import Targets
 
 _MAX_COLUMNS_OF_TARGETS = 16  # whose gradients are computed
+_MAX_LAPLACIAN_COLUMNS = 300
 _LARGEST_ALPHA = 0.01  # a larger penalty would flatten the gradients
 
 
-def has_gradients(candidate: Candidate) -> bool:
-    """Whether weights can be learned with this kernel."""
-    return isinstance(candidate.kernel, Gaussian | Laplacian | Matern)
+def has_gradients(candidate: Candidate, rows: Any) -> bool:
+    """Whether weights can be learned with this kernel for rows like these."""
+    if sparse.issparse(rows):
+        return False
+    if isinstance(candidate.kernel, Laplacian):  # whose signs cost a matrix for each column
+        return bool(rows.shape[1] <= _MAX_LAPLACIAN_COLUMNS)
+    return isinstance(candidate.kernel, Gaussian | Matern)
 
 
 def relevance(

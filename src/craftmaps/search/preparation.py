@@ -14,11 +14,15 @@ _MANY_COLUMNS = 100  # from which rows may be images or texts, whose columns hav
 
 @dataclass(frozen=True)
 class Preparation:
-    """Scaling of columns, of rows, and weights of columns, by the parameters of `ScaledMap`."""
+    """Scaling of columns, of rows, and weights of columns, by the parameters of `ScaledMap`.
+
+    `learned` says that the weights come from the targets.
+    """
 
     columns: str = "standard"
     unit_norm: bool = False
     weights: tuple[float, ...] | None = None
+    learned: bool = False
 
     def around(self, feature_map: Any) -> ScaledMap:
         """The map of rows that are prepared in this way."""
@@ -36,13 +40,18 @@ class Preparation:
         return prepared.astype(np.float64, copy=False)
 
     def weighted(self, weights: np.ndarray) -> "Preparation":
-        """The same preparation, with these weights of columns besides."""
+        """The same preparation, with these learned weights of columns besides."""
         before = 1.0 if self.weights is None else np.array(self.weights)
-        return replace(self, weights=tuple((weights * before).tolist()))
+        return replace(self, weights=tuple((weights * before).tolist()), learned=True)
+
+    def is_like(self, other: "Preparation") -> bool:
+        """Whether both scale columns and rows in the same way, whatever their weights."""
+        return (self.columns, self.unit_norm) == (other.columns, other.unit_norm)
 
     def __str__(self) -> str:
-        words = [self.columns] + ["unit norm"] * self.unit_norm
-        return ", ".join(words + ["weighted columns"] * (self.weights is not None))
+        words = [f"{self.columns} columns" if self.columns != "none" else "plain columns"]
+        words += ["unit norm"] * self.unit_norm + ["learned weights"] * self.learned
+        return ", ".join(words)
 
 
 def preparations(X: Any) -> list[Preparation]:

@@ -14,7 +14,8 @@ from craftmaps.search.preparation import Preparation, preparations
 from craftmaps.search.targets import Targets
 from craftmaps.threads import on_threads
 
-ROUND_ROWS = (400, 900, 1500)
+ROUND_ROWS = (400, 800, 1300)
+_PREPARATION_ROWS = 5000  # that show which values of columns are rare
 _N_KEPT = (6, 2)  # candidates that survive the first and the second round
 _N_NEAR = (3, 1)  # how many of them are tried with other widths, too
 _SUM_SIZES = (2, 3, 4)  # families whose kernels are added up
@@ -22,6 +23,7 @@ _POWERS = (0.25, 0.5)
 _METRIC_STEPS = 4
 _METRIC_ROWS = 700
 _UNSEEN = 3  # one row in so many judges weights, and has no part in them
+_NEARLY_EQUAL = 1.01  # ratio of scores that does not count
 _CLEAR_GAIN = 0.95  # share of the score that weights must reach to be taken
 
 
@@ -106,7 +108,7 @@ def halving(rows: Rows, clock: Clock) -> list[list[Trial]]:
     n = min(clock.affordable_rows(ROUND_ROWS[0], n_trials=50), len(rows))
     tried = [
         candidate
-        for preparation in preparations(rows.raw(slice(n)))
+        for preparation in preparations(rows.raw(slice(_PREPARATION_ROWS)))
         for candidate in candidates(preparation, rows.prepared(preparation, n))
     ]
     rounds = [rows.judged(tried, n)]
@@ -119,11 +121,12 @@ def halving(rows: Rows, clock: Clock) -> list[list[Trial]]:
         for trial in best[:n_near]:
             tried += neighbors(trial.candidate)
         rounds.append(_new_round(rows, rounds[-1], tried, n))
-    extra = sums(rounds)
-    weighted = with_weights(rows, rounds[-1][0], min(n, _METRIC_ROWS))
-    if weighted is not None:
-        extra.append(weighted)
-    rounds.append(_new_round(rows, rounds[-1], [rounds[-1][0].candidate, *extra], n))
+    winner = rounds[-1][0]
+    weighted = with_weights(rows, winner, min(n, _METRIC_ROWS))
+    leading = winner.candidate if weighted is None else weighted
+    tried = [winner.candidate, leading, *sums(rounds, leading.preparation)]
+    last = _new_round(rows, rounds[-1], tried, n)
+    rounds.append(steadiest_first(last) if 2 * n < len(rows) else last)
     return rounds
 
 
@@ -136,21 +139,30 @@ def _new_round(rows: Rows, before: list[Trial], tried: list[Candidate], n: int) 
     return sorted(trials, key=lambda trial: trial.score)
 
 
-def sums(rounds: list[list[Trial]]) -> list[Candidate]:
-    """Sums of the kernels of the best families, for rows prepared as the best candidate wants."""
+def steadiest_first(trials: list[Trial]) -> list[Trial]:
+    """Sorted trials; among nearly equal ones the trial with the largest alpha comes first.
+
+    A wide kernel with a tiny alpha is like a narrower one with a larger alpha, but rounding shows
+    in it, and with more rows the narrower one is better.
+    """
+    trials = sorted(trials, key=lambda trial: trial.score)
+    near = [trial for trial in trials if trial.score <= _NEARLY_EQUAL * trials[0].score]
+    first = max(near, key=lambda trial: trial.alpha)
+    return [first, *(trial for trial in trials if trial is not first)]
+
+
+def sums(rounds: list[list[Trial]], preparation: Preparation) -> list[Candidate]:
+    """Sums of the kernels of the best families, for rows with a version of the best preparation."""
     best = rounds[-1][0].candidate
     by_family = {best.family: best.kernel}
     for trials in reversed(rounds):
-        for trial in trials:
-            candidate = trial.candidate
+        for candidate in (trial.candidate for trial in trials):
             addable = not isinstance(candidate.kernel, Polynomial | Sum)
             if addable and candidate.preparation == best.preparation:
                 by_family.setdefault(candidate.family, candidate.kernel)
     kernels = list(by_family.values())
     return [
-        Candidate(best.preparation, Sum(kernels[:size]))
-        for size in _SUM_SIZES
-        if size <= len(kernels)
+        Candidate(preparation, Sum(kernels[:size])) for size in _SUM_SIZES if size <= len(kernels)
     ]
 
 
@@ -160,7 +172,7 @@ def with_weights(rows: Rows, best: Trial, n: int) -> Candidate | None:
     Leaving out a row that had a part in the weights would be no test of them, so that all versions,
     the one without weights included, are judged by rows that had none.
     """
-    if not has_gradients(best.candidate):
+    if not has_gradients(best.candidate, rows.raw(slice(1))):
         return None
     unseen = np.arange(n) % _UNSEEN == 0
     targets = rows.targets(slice(n)).rows(~unseen)

@@ -8,8 +8,9 @@ from scipy.linalg import lapack
 
 from craftmaps.maps import Nystroem
 from craftmaps.search.candidates import Candidate, neighbors
-from craftmaps.search.rounds import Rows, Trial
+from craftmaps.search.rounds import Rows, Trial, steadiest_first
 from craftmaps.search.targets import Targets
+from craftmaps.threads import on_threads
 
 _MOST_TAUGHT_ROWS = 8000
 _MOST_HELD_ROWS = 2500
@@ -32,18 +33,30 @@ def sized_round(
     Rough kernels need many components, so that a smoother one may be better with few. Wider and
     narrower versions of the best one are tried, too.
     """
-    finalists: dict[str, Candidate] = {}
-    for trials in reversed(before):
-        for trial in trials:
-            finalists.setdefault(trial.candidate.family, trial.candidate)
-    best = before[-1][0].candidate
-    finalists[best.family] = best
-    trials = [_attempt(rows, candidate, size, total, seed) for candidate in finalists.values()]
-    trials.sort(key=lambda trial: trial.score)
-    near = [
-        _attempt(rows, candidate, size, total, seed) for candidate in neighbors(trials[0].candidate)
-    ]
-    return sorted(trials + near, key=lambda trial: trial.score)
+
+    def attempts(tried: list[Candidate]) -> list[Trial]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about landmarks that repeat
+            return on_threads(lambda one: _attempt(rows, one, size, total, seed), tried)
+
+    trials = attempts(_finalists(before))
+    best = min(trials, key=lambda trial: trial.score)
+    return steadiest_first(trials + attempts(neighbors(best.candidate)))
+
+
+def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
+    """A kernel of each family for rows prepared as the best candidate wants, and one other way."""
+    best = rounds[-1][0].candidate
+    by_family = {best.family: best}
+    other: Candidate | None = None
+    for trials in reversed(rounds):
+        for candidate in (trial.candidate for trial in trials):
+            if candidate.preparation.is_like(best.preparation):
+                same = Candidate(best.preparation, candidate.kernel)
+                by_family.setdefault(candidate.family, same)
+            elif other is None:
+                other = candidate
+    return [*by_family.values(), *([] if other is None else [other])]
 
 
 def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int) -> Trial:
@@ -55,9 +68,7 @@ def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int)
     size = min(size, n_taught)
     held, taught = slice(n_held), slice(n_held, n_held + n_taught)
     inner = Nystroem(candidate.kernel, size, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about landmarks that repeat
-        fitted = candidate.preparation.around(inner).fit(rows.raw(taught).astype(np.float64))
+    fitted = candidate.preparation.around(inner).fit(rows.raw(taught).astype(np.float64))
     Z, Z_held = (fitted.transform(rows.raw(some).astype(np.float64)) for some in (taught, held))
     targets = rows.targets(held)
     alpha, predicted = best_ridge(Z, rows.targets(taught), Z_held, targets)

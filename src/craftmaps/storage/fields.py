@@ -101,7 +101,10 @@ def stored_state(value: Any) -> tuple[dict[str, Any], list[str]]:
     state = vars(value) if isinstance(value, BaseEstimator) else value.__getstate__() or {}
     fields = fields_of(kind)
     unknown = [name for name in state if name not in fields and name != _NOT_STORED]
-    return {name: part for name, part in state.items() if name in fields}, unknown
+    # Parameters first, then as the class declares. The order of attributes depends on the history
+    # of an object, and a model that was resumed shall have the same bytes.
+    names = sorted(fields, key=lambda name: not fields[name].is_parameter)
+    return {name: state[name] for name in names if name in state}, unknown
 
 
 def restored(kind: Any, state: dict[str, Any]) -> Any:

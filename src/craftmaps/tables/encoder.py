@@ -178,6 +178,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 first += width
         return out
 
+    def onnx_inputs(self, X: Any) -> dict[str, np.ndarray]:
+        """The columns of a table as an ONNX model takes them; see `craftmaps.export_onnx`.
+
+        Returns
+        -------
+        dict of names and arrays of shape (n_samples, 1)
+            float64 numbers with NaN where they are missing, dates in seconds since 1970, and
+            strings that are empty where they are missing.
+        """
+        check_is_fitted(self, "columns_")
+        table = self._as_fitted(table_of(X))
+        return {
+            column.name: column.given(table.read(column.name))[:, None] for column in self.columns_
+        }
+
     def summary(self) -> str:
         """One line of text for each column that says what it became."""
         check_is_fitted(self, "columns_")
@@ -228,6 +243,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Write the fitted encoder to one file, from which `craftmaps.load` restores it."""
         check_is_fitted(self, "columns_")
         model_file.save(self, path)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_encoded_
 
     @property
     def n_encoded_(self) -> int:

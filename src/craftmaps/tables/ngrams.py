@@ -1,37 +1,36 @@
 """Pairs and triples of neighboring characters in many strings at once.
 
-A character takes 21 bits, so that up to three of them make one exact 64-bit key. A string begins
-with START and ends with END, which are no characters: "ab" at the beginning is another triple than
-"ab" elsewhere. Upper and lower case are the same, where one character is the other.
+The number of a character, counted from 1, takes 21 bits, so that up to three of them make one exact
+64-bit key. A string begins with START and ends with END, which are no characters: "ab" at the
+beginning is another triple than "ab" elsewhere. Upper and lower case are the same, where one
+character is the other.
 """
+
+from functools import cache
 
 import numpy as np
 from scipy import sparse
 
-START, END = 0x110000, 0x110001  # beyond the last character of Unicode
+from craftmaps.loops.ngrams import contained
+
+START, END = 0x110001, 0x110002  # beyond the last character of Unicode
 _BITS = 21
 _HIGHEST = 0x110000
 
 
-def codes_of(texts: list[str]) -> np.ndarray:
-    """The characters of all strings one after another, each string between START and END."""
-    ends = np.cumsum([len(text) + 2 for text in texts])
-    codes = np.empty(ends[-1] if len(texts) else 0, np.uint64)
-    inside = np.ones(len(codes), bool)
-    inside[ends - 1] = False
-    codes[ends - 1] = END
-    starts = np.concatenate([[0], ends[:-1]]) if len(texts) else ends
-    inside[starts] = False
-    codes[starts] = START
-    joined = "".join(texts).encode("utf-32-le", "surrogatepass")
-    codes[inside] = lowered(np.frombuffer(joined, np.uint32))
-    return codes
-
-
-def lowered(codes: np.ndarray) -> np.ndarray:
-    """Characters in lower case, where that is one character."""
-    distinct, places = np.unique(codes, return_inverse=True)
-    return np.array([lower(int(code)) for code in distinct], np.uint64)[places]
+def codes_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The characters of all strings one after another with their marks, and where each ends."""
+    ends = np.cumsum([len(text) + 2 for text in texts], dtype=np.int64)
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    codes = np.zeros(ends[-1], np.uint64)
+    codes[starts], codes[ends - 1] = START, END
+    joined = "".join(texts)
+    used = sorted(map(ord, set(joined)))
+    small = np.zeros(used[-1] + 1 if used else 1, np.uint64)
+    small[used] = [lower(code) + 1 for code in used]
+    inside = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+    codes[codes == 0] = small[inside]
+    return codes, ends
 
 
 def lower(code: int) -> int:
@@ -42,7 +41,7 @@ def lower(code: int) -> int:
 
 def keys_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """The keys of all n-grams of all strings, and the number of the string of each."""
-    codes = codes_of(texts)
+    codes, _ = codes_of(texts)
     string = np.cumsum(codes == START) - 1
     pair = (codes[:-1] << np.uint64(_BITS)) | codes[1:]
     triple = (pair[:-1] << np.uint64(_BITS)) | codes[2:]
@@ -55,14 +54,13 @@ def keys_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 def presence(texts: list[str], vocabulary: np.ndarray) -> sparse.csr_matrix:
     """Which n-grams of a sorted vocabulary of keys each string contains, as 0 and 1."""
+    codes, ends = codes_of(texts)
+    room = np.minimum(2 * np.diff(ends, prepend=0), len(vocabulary)).sum()
+    indices = np.empty(room, np.int64)
+    indptr = contained(codes, ends, vocabulary, _BITS, indices)
+    indices = indices[: indptr[-1]]
     shape = (len(texts), len(vocabulary))
-    keys, strings = keys_of(texts)
-    places = np.searchsorted(vocabulary, keys).clip(max=len(vocabulary) - 1)
-    known = vocabulary[places] == keys
-    cells = np.unique(strings[known] * shape[1] + places[known])
-    return sparse.csr_matrix(
-        (np.ones(len(cells)), (cells // shape[1], cells % shape[1])), shape=shape
-    )
+    return sparse.csr_matrix((np.ones(len(indices)), indices, indptr), shape=shape)
 
 
 def counted(texts: list[str], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +77,7 @@ def characters(key: int) -> list[int]:
     """The characters of a key."""
     mask = (1 << _BITS) - 1
     parts = [key >> (2 * _BITS), (key >> _BITS) & mask, key & mask]
-    return parts if parts[0] else parts[1:]
+    return [part if part in (START, END) else part - 1 for part in parts if part]
 
 
 def pattern(key: int, cases: dict[int, list[int]]) -> str:
@@ -91,6 +89,7 @@ def pattern(key: int, cases: dict[int, list[int]]) -> str:
     return f"(?s){before}{inner}{after}"
 
 
+@cache
 def cases_of() -> dict[int, list[int]]:
     """For each lower-case character all characters that become it."""
     cases: dict[int, list[int]] = {}

@@ -92,8 +92,9 @@ class QuantileCurve:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         t, widths, c = self.knots, np.diff(self.knots), self._coefficients()
-        i = np.searchsorted(t[1:-1], x, side="right")
-        u = np.clip((x - t[i]) / widths[i], 0.0, 1.0)
+        near = np.clip(x, t[0], t[-1])
+        i = np.searchsorted(t[1:-1], near, side="right")
+        u = (near - t[i]) / widths[i]
         inside = ((c[3][i] * u + c[2][i]) * u + c[1][i]) * u + self.heights[i]
         below, above = np.minimum(x - t[0], 0.0), np.maximum(x - t[-1], 0.0)
         return np.asarray(inside + self.slopes[0] * below + self.slopes[-1] * above)
@@ -102,30 +103,20 @@ class QuantileCurve:
         """Add the scaled numbers to an ONNX graph, in float64; x has one column."""
         t, widths, c = self.knots, np.diff(self.knots), self._coefficients()
         passed = g.add("GreaterOrEqual", x, t[1:-1][None]) if len(t) > 2 else None
-        u = self._onnx_clipped(g, x, passed, t[:-1], widths)
-        result = self._onnx_chosen(g, passed, x, c[3])
+        interval = (
+            None if passed is None else g.add("ReduceSum", g.integer(passed), [1], keepdims=1)
+        )
+        near = g.add("Min", g.add("Max", x, np.float64(t[0])), np.float64(t[-1]))
+        from_start = g.add("Sub", near, _onnx_chosen(g, interval, t[:-1]))
+        u = g.add("Div", from_start, _onnx_chosen(g, interval, widths))
+        result = _onnx_chosen(g, interval, c[3])
         for row in (c[2], c[1], self.heights[:-1]):
-            result = g.add("Add", g.add("Mul", result, u), self._onnx_chosen(g, passed, x, row))
+            result = g.add("Add", g.add("Mul", result, u), _onnx_chosen(g, interval, row))
         below = g.add("Min", g.add("Sub", x, np.float64(t[0])), np.float64(0))
         above = g.add("Max", g.add("Sub", x, np.float64(t[-1])), np.float64(0))
         for side, slope in ((below, self.slopes[0]), (above, self.slopes[-1])):
             result = g.add("Add", result, g.add("Mul", side, np.float64(slope)))
         return str(result)
-
-    def _onnx_clipped(
-        self, g: Any, x: str, passed: str | None, starts: np.ndarray, widths: np.ndarray
-    ) -> str:
-        start = self._onnx_chosen(g, passed, x, starts)
-        width = self._onnx_chosen(g, passed, x, widths)
-        u = g.add("Div", g.add("Sub", x, start), width)
-        return str(g.add("Max", g.add("Min", u, np.float64(1)), np.float64(0)))
-
-    def _onnx_chosen(self, g: Any, passed: str | None, x: str, row: np.ndarray) -> str:
-        """The entry of `row` for the interval of each number."""
-        if passed is None:
-            return str(g.constant(row[:1]))
-        interval = g.add("ReduceSum", g.integer(passed), [1], keepdims=1)
-        return str(g.add("Gather", row, interval, axis=0))
 
     def _coefficients(self) -> np.ndarray:
         """Of the cubics in u, which goes from 0 to 1 between two knots."""
@@ -150,6 +141,11 @@ def scale_for(x: np.ndarray, scaling: str) -> Any:
     if scaling == "standard" or (scaling == "auto" and _kurtosis(linear(x)) <= _HEAVY_TAILS):
         return linear
     return QuantileCurve.of(x)
+
+
+def _onnx_chosen(g: Any, interval: str | None, row: np.ndarray) -> str:
+    """The entry of `row` for the interval of each number; the only one without intervals."""
+    return str(g.constant(row[:1]) if interval is None else g.add("Gather", row, interval, axis=0))
 
 
 def _kurtosis(standardized: np.ndarray) -> float:

@@ -6,11 +6,13 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from craftmaps.tables import values
 from craftmaps.tables.values import CannotEncodeError, Values
 
 _ROWS_TO_LOOK_AT = 100
+_LAZY_ROWS = 65_536  # of a lazy frame, collected at a time
 
 
 class Table:
@@ -62,6 +64,11 @@ class Table:
         except CannotEncodeError as error:
             raise CannotEncodeError(f"column {name!r} has {error}") from None
 
+    def loaded(self) -> Self:
+        """The table with columns that were read, which can be sent to other processes."""
+        columns = {name: self.read(name) for name in self.names}
+        return type(self)(columns, self.n_rows, self.named)
+
     def renamed(self, names: Sequence[str]) -> Self:
         """The table with other names for its columns, in their order."""
         if isinstance(self._columns, nw.DataFrame):
@@ -69,6 +76,42 @@ class Table:
         else:
             columns = dict(zip(names, self._columns.values(), strict=True))
         return type(self)(columns, self.n_rows, self.named)
+
+
+class LazyTable(Table):
+    """A lazy frame of Polars, of which one block of rows is in memory at a time."""
+
+    def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "slice"):
+            raise TypeError(
+                f"a {type(frame).__module__}.{type(frame).__qualname__} is read by partition: use "
+                f"craftmaps.scale.dask or craftmaps.scale.spark, or collect it first."
+            )
+        self._lazy = frame
+        self._names = list(frame.collect_schema().names())
+        n_rows = int(frame.select(frame.collect_schema().names()[:1]).collect().height)
+        super().__init__({}, n_rows, named=True)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns in their order."""
+        return self._names
+
+    def __getitem__(self, rows: Any) -> Table:  # type: ignore[override]
+        """Some rows, by a slice or by their places, which rise."""
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(self.n_rows)
+            return table_of(self._lazy.slice(start, max(stop - start, 0)).collect())
+        parts = []
+        for block in gen_batches(self.n_rows, _LAZY_ROWS):
+            first, last = np.searchsorted(rows, [block.start, block.stop])
+            if last > first:
+                parts.append(self[block][rows[first:last] - block.start])
+        return stacked(parts) if parts else self[:0]
+
+    def read(self, name: str) -> Values:
+        """The values of a column."""
+        return table_of(self._lazy.select([name]).collect()).read(name)
 
 
 def is_table(X: Any) -> bool:
@@ -109,7 +152,7 @@ def table_of(X: Any) -> Table:
     if frame is None:
         return _of_array(X)
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
+        return LazyTable(frame.to_native())
     if _has_names(frame):
         return Table(frame, len(frame), named=True)
     columns = {f"x{j}": column for j, column in enumerate(frame.iter_columns())}

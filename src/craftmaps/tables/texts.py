@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import eigh
 
 from craftmaps.storage.expect import expect, expect_array
@@ -88,7 +87,7 @@ class TextColumn:
             out[:], out[:, len(self.mean) :] = 0, 1
             return
         texts, rows = _distinct(values.texts().tolist())
-        encoded = np.empty((len(texts), out.shape[1]))
+        encoded = np.empty((len(texts), out.shape[1]), out.dtype)
         for start in range(0, len(texts), _STRINGS_AT_A_TIME):
             some = texts[start : start + _STRINGS_AT_A_TIME]
             self._fill_strings(some, encoded[start : start + len(some)])
@@ -157,7 +156,8 @@ def _unit_rows(texts: list[str], vocabulary: np.ndarray, weights: np.ndarray) ->
     present = ngrams.presence(texts, vocabulary)
     lengths = np.sqrt(present @ np.square(weights))
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return sparse.csr_matrix(present.multiply(weights).multiply(inverse[:, None]))
+    present.data = weights[present.indices] * np.repeat(inverse, np.diff(present.indptr))
+    return present
 
 
 def _with_signs(directions: np.ndarray) -> np.ndarray:

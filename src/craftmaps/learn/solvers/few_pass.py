@@ -11,6 +11,7 @@ alphas, other folds left out) share a pass: their scores are one matrix product.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import get_blas_funcs, lapack
@@ -71,6 +72,15 @@ class Preconditioner:
         return np.vstack([top.astype(np.float64), gradient[-1:] / self.intercept])
 
 
+class _Pair(NamedTuple):
+    """A step, the change of the gradient along it, P^-1 times that change, and their product."""
+
+    step: np.ndarray
+    change: np.ndarray
+    preconditioned: np.ndarray
+    product: float
+
+
 @dataclass
 class Descent:
     """L-BFGS from `point` with P^-1 as its first inverse Hessian, one evaluation at a time.
@@ -93,8 +103,6 @@ class Descent:
     """
 
     point: np.ndarray
-    precondition: Preconditioner
-    fit_intercept: bool = True
     value: float = np.inf
     decrement: float = np.inf
     gradient: np.ndarray | None = None
@@ -104,9 +112,9 @@ class Descent:
 
     def __post_init__(self) -> None:
         self.trial = self.point
-        self._pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
+        self._pairs: list[_Pair] = []
         self._step = 1.0
-        self._direction = np.zeros_like(self.point)
+        self._direction = self._preconditioned = np.zeros_like(self.point)
         self._slope = 0.0
 
     def is_done(self, gain_of_interest: float) -> bool:
@@ -117,12 +125,12 @@ class Descent:
         """
         return max(self.decrement**2, -self._slope) / 2 <= gain_of_interest
 
-    def receive(self, value: float, gradient: np.ndarray, held: float = 0.0) -> None:
-        """Take value, gradient and held-out loss at `trial`, and set the next one."""
-        if not self.fit_intercept:
-            gradient[-1] = 0.0
+    def receive(
+        self, value: float, gradient: np.ndarray, preconditioned: np.ndarray, held: float = 0.0
+    ) -> None:
+        """Take value, gradient g, P^-1 g and held-out loss at `trial`, and set the next one."""
         if self.gradient is None:
-            self._arrive(value, gradient, held)
+            self._arrive(value, gradient, preconditioned, held)
             return
         slope = float(np.vdot(gradient, self._direction))
         if not (np.isfinite(value) and slope <= -_ENOUGH_SLOPE * self._slope):
@@ -137,26 +145,28 @@ class Descent:
         step, change = self.trial - self.point, gradient - self.gradient
         product = float(np.vdot(step, change))
         if product > 1e-10 * np.linalg.norm(step) * np.linalg.norm(change):
-            self._pairs = [*self._pairs, (step, change, product)][-_MEMORY:]
-        self._arrive(value, gradient, held)
+            pair = _Pair(step, change, preconditioned - self._preconditioned, product)
+            self._pairs = [*self._pairs, pair][-_MEMORY:]
+        self._arrive(value, gradient, preconditioned, held)
 
-    def _arrive(self, value: float, gradient: np.ndarray, held: float) -> None:
+    def _arrive(
+        self, value: float, gradient: np.ndarray, preconditioned: np.ndarray, held: float
+    ) -> None:
         self.point, self.value, self.gradient = self.trial, value, gradient
-        self.held = held
-        direction = gradient.copy()
-        shares = []
-        for step, change, product in reversed(self._pairs):
-            share = float(np.vdot(step, direction)) / product
-            direction -= share * change
+        self._preconditioned, self.held = preconditioned, held
+        self.decrement = float(np.sqrt(max(np.vdot(gradient, preconditioned), 0.0)))
+        # the two-loop recursion, in which P^-1 is applied to sums of what it was applied to before
+        remaining, direction, shares = gradient.copy(), preconditioned.copy(), []
+        for pair in reversed(self._pairs):
+            share = float(np.vdot(pair.step, remaining)) / pair.product
+            remaining -= share * pair.change
+            direction -= share * pair.preconditioned
             shares.append(share)
-        direction = self.precondition(direction)
-        plain = direction if not self._pairs else self.precondition(gradient)
-        self.decrement = float(np.sqrt(max(np.vdot(gradient, plain), 0.0)))
         if self._pairs:
-            _, change, product = self._pairs[-1]
-            direction *= product / float(np.vdot(change, self.precondition(change)))
-        for (step, change, product), share in zip(self._pairs, reversed(shares), strict=True):
-            direction += (share - float(np.vdot(change, direction)) / product) * step
+            last = self._pairs[-1]
+            direction *= last.product / float(np.vdot(last.change, last.preconditioned))
+        for pair, share in zip(self._pairs, reversed(shares), strict=True):
+            direction += (share - float(np.vdot(pair.change, direction)) / pair.product) * pair.step
         self._direction, self._step = -direction, 1.0
         self._slope = -float(np.vdot(gradient, direction))
         self.trial = self.point + self._direction
@@ -208,6 +218,7 @@ class Machine:
     max_passes: int = 200
     n_passes: int = field(default=0, init=False)
     converged: bool = field(default=True, init=False)
+    condition: float = field(default=1.0, init=False)  # of the last preconditioner
     _first_gain: float | None = field(default=None, init=False)
 
     def start(self) -> np.ndarray:
@@ -223,15 +234,22 @@ class Machine:
         what it could fall by at first.
         """
         precondition = Preconditioner.of(self.first.hessian, self.first.weight, alpha, self.penalty)
-        descents = [Descent(start, precondition, self.fit_intercept) for start in starts]
+        self.condition = precondition.condition()
+        descents = [Descent(start) for start in starts]
         active = list(range(len(descents)))
         while active and self.n_passes < self.max_passes:
             points = [self.point(descents[i].trial, folds[i]) for i in active]
             sums = self.evaluate(points)
             self.n_passes += 1
+            found = [
+                self._objective(sums, column, descents[i].trial, alpha)
+                for column, i in enumerate(active)
+            ]
+            # one product for all descents: a thin one costs nearly as much as a wide one
+            solved = np.split(precondition(np.hstack([g for _, g in found])), len(active), axis=1)
             for column, i in enumerate(active):
-                value, gradient = self._objective(sums, column, descents[i].trial, alpha)
-                descents[i].receive(value, gradient, sums.held[column])
+                value, gradient = found[column]
+                descents[i].receive(value, gradient, solved[column], sums.held[column])
             if self._first_gain is None:
                 self._first_gain = max(descent.decrement**2 / 2 for descent in descents)
             open_ = [i for i in active if not descents[i].is_done(tol * self._scale(descents[i]))]
@@ -262,13 +280,27 @@ class Machine:
         penalized = coef if self.penalty is None else self.penalty @ coef
         gradient = sums.gradients[:, outputs] - np.outer(self.first.centre, totals)
         value = sums.values[column] + alpha / 2 * float(np.vdot(coef, penalized))
-        return value, np.vstack([gradient + alpha * penalized, totals])
+        last = totals if self.fit_intercept else np.zeros_like(totals)
+        return value, np.vstack([gradient + alpha * penalized, last])
+
+
+@dataclass
+class Found:
+    """The best alpha, all that were tried with their losses of rows held out, and where it ended.
+
+    `ends` are the points that the descents at the best alpha reached, one without each fold.
+    """
+
+    best: float
+    alphas: np.ndarray
+    scores: np.ndarray
+    ends: list[np.ndarray]
 
 
 def search(
     machine: Machine, folds: Sequence[int], alphas: Sequence[float] | None, lowest: float
-) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """The best alpha, all that were tried, their losses of rows held out, and a start for the best.
+) -> Found:
+    """Find the alpha with the least loss of rows held out.
 
     Given alphas are tried from the largest on, each from where the one before ended. Otherwise
     alpha begins at a hundredth of the mean curvature and is lowered by half decades as long as the
@@ -310,4 +342,4 @@ def search(
     best = max(alpha for alpha in tried if tried[alpha] <= good)
     every = np.array(sorted(tried))
     scores = np.array([tried[alpha] for alpha in every])
-    return best, every, scores, np.mean(reached[best], axis=0)
+    return Found(best, every, scores, reached[best])

@@ -66,7 +66,8 @@ class LeftOutScores:
             self._free = self._free + 1 / equations.weight
         with self._sums() as lower:
             diagonal = lower.diagonal()
-            self.trace = float(diagonal.sum())
+            with np.errstate(over="ignore"):  # the search says so in a sentence
+                self.trace = float(diagonal.sum())
             self._scale = 1 / (float(diagonal.max(initial=0.0)) or 1.0)
 
     def __call__(self, alpha: float) -> np.ndarray:

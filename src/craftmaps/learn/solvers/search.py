@@ -13,6 +13,8 @@ EQUAL_SCORES = 1e-3  # relative difference of scores that does not count
 _FIRST_ALPHA = 1e-4  # where a search begins, relative to the trace
 _PATIENCE = 1  # decades beyond the best one that are tried
 _REFINEMENTS = (ALPHAS_PER_DECADE // 2, ALPHAS_PER_DECADE // 4)
+_LEAST_ALPHA = float(np.finfo(np.float64).tiny)
+_LARGEST_TRACE = float(np.finfo(np.float64).max) / 100
 _MATTERS = 0.01  # share of the score of a constant that a search leaves behind with a warning
 
 
@@ -28,7 +30,12 @@ def alpha_grid(eps: float, trace: float) -> np.ndarray:
 
 def _powers(eps: float, trace: float) -> tuple[int, int]:
     trace = trace if trace > 0 else 1.0
-    ends = (FLOOR * eps * trace, 10 * trace)
+    if trace > _LARGEST_TRACE:
+        raise ValueError(
+            f"the squares of the features add up to {trace:.3g}, which is too large to choose "
+            f"alpha; scale the rows, for instance to unit norm."
+        )
+    ends = (max(FLOOR * eps * trace, _LEAST_ALPHA), max(10 * trace, _LEAST_ALPHA))
     first, last = (int(np.ceil(ALPHAS_PER_DECADE * np.log10(end))) for end in ends)
     return first, last
 

@@ -9,7 +9,11 @@ _MISSING = "{} needs the package {}; install it with pip install 'craftmaps[onnx
 def export_onnx(estimator: Any, path: str | os.PathLike[str], *, return_std: bool = False) -> None:
     """Write a fitted map or learner as an ONNX model, which runs without Python.
 
-    The model takes float32 rows `X` of shape (any number, n_features) and gives `features` for a
+    The model takes float32 rows `X` of shape (any number, n_features). A `TableEncoder`, or a
+    learner that encodes tables, takes one input of shape (any number, 1) for each column that it
+    encodes, under the name of the column: float64 numbers, dates as seconds since 1970, and text.
+    A missing value is NaN, or an empty text; `TableEncoder.onnx_inputs` makes these arrays of a
+    table. The model gives `features` for a
     map, `variable` for a regressor, `label` and `probabilities` for a classifier. It is made of
     standard operators: transforms as products of small matrices, permutations as gathers, folds as
     sums, convolutions as Fourier transforms.

@@ -70,6 +70,11 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         raise ValueError(
             f"maps of craftmaps need target_opset >= {LEAST_OPSET}, got {container.target_opset}."
         )
+    if getattr(operator.raw_operator, "encoder_", None) is not None:
+        raise ValueError(
+            "skl2onnx does not convert a learner that encodes tables; export it alone, with "
+            "craftmaps.export_onnx."
+        )
     g = Graph(container.target_opset, f"{scope.get_unique_variable_name('craftmaps')}_")
     x = g.cast(operator.inputs[0].full_name, TensorProto.FLOAT)
     raw_scores = _raw_scores(container, operator.raw_operator)

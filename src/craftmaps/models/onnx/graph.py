@@ -9,6 +9,7 @@ from scipy.linalg import hadamard
 
 OPSET = 18  # the operators of this version are used, unless a caller asks for another
 LEAST_OPSET = 17  # the first with DFT
+OPSET_OF_TABLES = 20  # the first with RegexFullMatch, which finds n-grams in text
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
 from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest
 from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
+from craftmaps.tables import TableEncoder
 
 
 def outputs(
@@ -34,6 +35,8 @@ def outputs(
             return {"label": label, "probabilities": _decisions(g, scores, fitted)}
         scaled = g.add("Mul", scores, float(fitted.temperature_))
         return {"label": label, "probabilities": g.add("Softmax", scaled, axis=1)}
+    if isinstance(fitted, TableEncoder):
+        return {"features": x}
     if isinstance(fitted, KernelPCA):
         return {"features": _linear(g, _features(g, x, fitted), fitted)}
     return {"features": onnx_features(g, x, fitted)}

@@ -8,12 +8,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
+from craftmaps.tables.table import table_of
+
 
 def rows_of(
-    batch: Any, features: Sequence[str], labels: Sequence[str] = (), weight: str | None = None
+    batch: Any,
+    features: Sequence[str],
+    labels: Sequence[str] = (),
+    weight: str | None = None,
+    tables: bool = False,
 ) -> tuple[Any, Any, np.ndarray | None]:
-    """X, y and weights of a batch; y is None without labels, and a matrix for several."""
-    X = _matrix(batch, features)
+    """X, y and weights of a batch; y is None without labels, and a matrix for several.
+
+    With `tables`, plain columns are a table, whatever they hold.
+    """
+    nested = len(features) == 1 and pa.types.is_nested(batch.schema.field(features[0]).type)
+    if tables and not nested:
+        X: Any = table_of({name: batch.column(name) for name in features}).loaded()
+    else:
+        X = _matrix(batch, features)
     targets = [column_of(batch, name) for name in labels]
     y = None if not targets else targets[0] if len(targets) == 1 else np.column_stack(targets)
     return X, y, None if weight is None else column_of(batch, weight)

@@ -6,17 +6,25 @@ the Hessian: 4 E^2 bytes for E features, and up to 1,024 rows of features by whi
 or probabilities are calibrated. Merging takes sums and gives sums, in an order that depends
 on the numbers of the partitions alone, so that the result is the same bit for bit in every run.
 
+A loss other than the squared one takes several passes. For each of them a small task goes out, with
+the coefficients at which the loss is evaluated, and sums of gradients come back and are merged in
+the same tree. Features are made again in each pass.
+
 E features in float32 take 12 E^2 bytes while rows arrive (H and a work matrix) and 20 E^2 for a
 moment at the end of a task, 24 E^2 while sums are merged, and `block_rows` rows of features.
 """
 
-from collections.abc import Iterable
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
 from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
+from craftmaps.learn.passes import Task
 
 FAN_IN = 4  # sums that one task merges
 _FAR_APART = 1 << 40  # between the first rows of two partitions whose lengths are not known
@@ -29,16 +37,42 @@ def check_estimator(estimator: Any) -> None:
             f"clusters fit a OnePassClassifier, a OnePassRegressor or a KernelPCA, not a "
             f"{type(estimator).__name__}; put any other transformer into its feature_map."
         )
-    if getattr(estimator, "loss", "squared") != "squared":
-        raise ValueError(
-            f"clusters fit the squared loss, from sums that merge, and loss={estimator.loss!r} "
-            f"takes several passes; use loss='squared', or fit_blocks on one machine."
-        )
     if getattr(estimator, "decay", None) not in (None, 1):
         raise ValueError(
             f"decay={estimator.decay!r} follows the order of one stream, and partitions have no "
             f"order; use decay=None, or fit_blocks on one machine."
         )
+
+
+def takes_passes(estimator: Any) -> bool:
+    """Whether the rows are gone through several times."""
+    return getattr(estimator, "loss", "squared") != "squared"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A task for one pass over the rows, and whether it looks at their features."""
+
+    task: Task
+    features: bool
+
+
+@dataclass
+class Partitions:
+    """Rows in the partitions of a cluster, for losses that take several passes.
+
+    `run` gives the merged result of a Pass, as bytes.
+    """
+
+    run: Callable[[Pass], bytes]
+    n_rows: int
+    n_features: int
+    dtype: np.dtype
+    feature_map: Any
+
+    def collect(self, task: Task, *, features: bool = True) -> Any:
+        """The sum of what a task finds in all partitions."""
+        return pickle.loads(self.run(Pass(task, features)))
 
 
 def needs_targets(estimator: Any) -> bool:
@@ -51,27 +85,48 @@ def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
     return clone(estimator).begin(X, y, classes)
 
 
-def sums_of(learner: Any, blocks: Iterable[Any], number: int, first_row: int | None) -> bytes:
+def sums_of(
+    learner: Any,
+    blocks: Iterable[Any],
+    number: int,
+    first_row: int | None,
+    one: Pass | None = None,
+) -> bytes:
     """The sums of partition `number`, from its blocks (X, y, sample_weight).
 
     `first_row` is the place of its first row among all rows. If it is not known, partitions are
     placed far apart: rows are still drawn uniformly for calibration, and dealt evenly to folds.
+    They are the sums of the squared loss, or those of `one` pass.
     """
-    part = learner.emptied(number * _FAR_APART if first_row is None else first_row)
+    first_row = number * _FAR_APART if first_row is None else first_row
     try:
-        for X, y, weights in blocks:
-            if y is not None and X.shape[0] != len(y):
-                raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}.")
-            if X.shape[0]:
-                part.add(X, y, weights)
+        if one is not None:
+            rows = learner.pass_blocks(_checked(blocks), first_row, features=one.features)
+            return pickle.dumps(one.task(rows), protocol=5)
+        part = learner.emptied(first_row)
+        for X, y, weights in _checked(blocks):
+            part.add(X, y, weights)
     except ValueError as error:
         raise ValueError(f"partition {number}: {_first_sentence(error)}") from error
     return bytes(part.sums())
 
 
-def merged(learner: Any, parts: Iterable[Any]) -> bytes:
+def _checked(blocks: Iterable[Any]) -> Iterator[Any]:
+    """Blocks that have rows, and as many of them as targets."""
+    for X, y, weights in blocks:
+        if y is not None and X.shape[0] != len(y):
+            raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}.")
+        if X.shape[0]:
+            yield X, y, weights
+
+
+def merged(learner: Any, parts: Iterable[Any], one: Pass | None = None) -> bytes:
     """The sums of all parts, in their order; one of them is unpacked at a time."""
     parts = iter(parts)
+    if one is not None:
+        found = (pickle.loads(part) for part in parts)
+        known = [part for part in found if part is not None]
+        return pickle.dumps(reduce(lambda a, b: a.add(b), known) if known else None, protocol=5)
     total = learner.with_sums(next(parts))
     for part in parts:
         total.add_sums(part)
@@ -83,6 +138,16 @@ def finish(learner: Any, sums: bytes) -> Any:
     return learner.with_sums(sums).solve()
 
 
+def finish_passes(learner: Any, run: Callable[[Pass], bytes], lengths: Iterable[int]) -> Any:
+    """A learner that minimized its loss over partitions of these lengths.
+
+    `run` gives the merged sums of all partitions for a pass.
+    """
+    stream = learner._stream
+    rows = Partitions(run, sum(lengths), stream.n_features, stream.dtype, stream.feature_map)
+    return learner.solve_passes(rows)
+
+
 def for_prediction(estimator: Any, method: str) -> Any:
     """A copy of a fitted estimator with what a method needs and no sums, to be sent to workers."""
     return estimator.for_prediction(uncertainty=method == "predict_interval")
@@ -92,6 +157,8 @@ def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
     """No rows of what a method returns for rows of this type."""
     if not callable(getattr(estimator, method, None)):
         raise ValueError(f"a {type(estimator).__name__} has no method {method!r}.")
+    if estimator.encoder_ is not None:
+        dtype = np.dtype(estimator.encoder_.dtype)
     floats = np.dtype(dtype if dtype == np.float32 else np.float64)
     if method == "transform":
         return np.empty((0, estimator.n_components_), floats)

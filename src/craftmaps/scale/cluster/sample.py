@@ -14,7 +14,17 @@ def sample_size(estimator: Any, map_rows: int | None) -> int | None:
     `map_rows` None stands for the parameter of the estimator.
     """
     given = estimator.map_rows if map_rows is None else map_rows
-    return map_rows_of.sample_size(estimator.feature_map, given)
+    return map_rows_of.sample_size(estimator._new_map(), given)
+
+
+def needs_rows(estimator: Any) -> bool:
+    """Whether a learner fits its map, or the encoder of its tables, on rows."""
+    return map_rows_of.needs_rows(estimator.feature_map) or estimator.fits_encoder()
+
+
+def names_of(estimator: Any) -> Sequence[Any] | None:
+    """The names by which columns are put in order; None where an encoder finds them itself."""
+    return None if estimator.encoder_ is not None else getattr(estimator, "feature_names_in_", None)
 
 
 def places_in_partitions(lengths: Sequence[int], size: int | None) -> list[np.ndarray]:

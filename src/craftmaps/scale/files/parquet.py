@@ -34,8 +34,9 @@ class ParquetFiles:
                 dataset.get_partition_keys(fragment.partition_expression)
                 for fragment in whole.get_fragments()
             ]
+            every_name = whole.schema.names  # of damaged bytes, perhaps
         self._whole = whole.schema
-        self._first = tables.choose(whole.schema.names, options, paths[0])
+        self._first = tables.choose(every_name, options, paths[0])
         names = self._first.feature_names()
         self.names: list[str] | None = names
         for place in (*self._first.targets, *self._first.weights):
@@ -67,7 +68,8 @@ class ParquetFiles:
         for path in self.paths:
             with refusing_damage(path, "Parquet"):
                 stored = parquet.read_schema(path)
-            for name in kinds.keys() & {*stored.names}:
+                both = kinds.keys() & {*stored.names}
+            for name in both:
                 kind = tables.plain_type(stored.field(name).type)
                 try:
                     kinds[name] = tables.common_type(kinds[name], kind)

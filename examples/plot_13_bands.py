@@ -1,0 +1,66 @@
+"""
+Bands around a curve
+====================
+
+A regressor that has kept the sums of its rows knows more than a curve: how far off it may be, where
+it has seen nothing, and which other curves would have fitted as well.
+"""
+
+# %%
+# Noisy values of a curve, with a gap in which there are none.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from craftmaps import FourierFeatures, Gaussian, OnePassRegressor
+
+rng = np.random.default_rng(0)
+
+
+def curve(x):
+    return np.sin(2.5 * x) + 0.4 * x
+
+
+x = np.concatenate([rng.uniform(-4, -0.5, 160), rng.uniform(1.5, 3, 80)])
+y = curve(x) + rng.normal(0, 0.3, size=len(x))
+grid = np.linspace(-5, 4, 400)
+
+# %%
+# One fit. ``return_std`` is the standard deviation of a new target, noise included, by Bayesian
+# linear regression on the features. The noise comes from leave-one-out residuals.
+
+feature_map = FourierFeatures(Gaussian(gamma=0.8), 200, random_state=0)
+model = OnePassRegressor(feature_map).fit(x[:, None], y)
+mean, std = model.predict(grid[:, None], return_std=True)
+
+# %%
+# ``sample_y`` draws whole functions from the posterior. ``predict_interval`` assumes nothing about
+# the noise: it counts how far off leave-one-out predictions were.
+
+drawn = model.sample_y(grid[:, None], 5, random_state=0)
+lower, upper = model.predict_interval(grid[:, None], coverage=0.9).T
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+left.fill_between(grid, mean - 2 * std, mean + 2 * std, color="C0", alpha=0.2, linewidth=0)
+left.plot(grid, drawn, color="C0", linewidth=0.7, alpha=0.7)
+left.plot(grid, mean, color="C0", linewidth=2)
+left.set_title("two standard deviations, and five draws")
+right.fill_between(grid, lower, upper, color="C1", alpha=0.25, linewidth=0)
+right.plot(grid, mean, color="C1", linewidth=2)
+right.set_title("an interval for 90 % of the targets")
+for axes in (left, right):
+    axes.plot(x, y, "k.", markersize=3)
+    axes.plot(grid, curve(grid), "k--", linewidth=1)
+    axes.set_ylim(-5, 5)
+    axes.set_xlabel("x")
+plt.show()
+
+# %%
+# Dashed: the truth. Both bands are wide in the gap and beyond the ends. On new rows like the ones
+# that were learned, the interval keeps its promise:
+
+new = np.concatenate([rng.uniform(-4, -0.5, 2000), rng.uniform(1.5, 3, 1000)])
+targets = curve(new) + rng.normal(0, 0.3, size=len(new))
+for coverage in (0.5, 0.8, 0.9, 0.95):
+    lower, upper = model.predict_interval(new[:, None], coverage).T
+    print(f"promised {coverage:.2f}, found {np.mean((lower <= targets) & (targets <= upper)):.3f}")

@@ -1,0 +1,300 @@
+"""Tables as they are on the command line: text, dates and holes in, a model and ONNX out."""
+
+import csv
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import craftmaps
+from craftmaps.cli.demo_table import flats
+from craftmaps.cli.main import craftmaps as command_line
+from craftmaps.scale.files import text
+
+PROGRAM = [sys.executable, "-m", "craftmaps.cli.main"]
+FAST = ("--kernel", "rbf", "--components", "64")  # no search
+
+
+def run(line, folder, code=0):
+    """What a real process writes to standard output and standard error."""
+    words = [*PROGRAM, *line.split()[1:]]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=500)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
+
+
+def here(*words):
+    """The JSON report of a command in this process, which need not import the library again."""
+    done = CliRunner().invoke(command_line, [*map(str, words), "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.output)
+
+
+def complaint(*words):
+    """What a command of this process says that ends in a user's mistake."""
+    done = CliRunner().invoke(command_line, [*map(str, words)])
+    assert done.exit_code
+    assert isinstance(done.exception, ValueError | SystemExit), done.exception
+    return f"{done.output}{done.exception}"
+
+
+def table_of_flats(n_rows, seed=0):
+    """Flats with a number each, a quoted newline in each tenth, and whether their rent is high."""
+    columns, rent = flats(n_rows, seed)
+    columns["words"] = [
+        text.replace(" ", "\n") if i % 10 == 0 else text for i, text in enumerate(columns["words"])
+    ]
+    table = pa.table(
+        {"id": [f"{i:05}" for i in range(n_rows)]}
+        | {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
+        | {"furnished": pa.array((np.arange(n_rows) % 3 == 0).tolist())}
+    )
+    return table.append_column("high", pa.array(np.where(rent > 120, "yes", "no")).cast("string"))
+
+
+def write_csv(table, path, end="\n", delimiter=",", decimal="."):
+    """As programs write it: text in quotes if need be, nothing for what is missing."""
+
+    def written(value):
+        return repr(value).replace(".", decimal) if isinstance(value, float) else value
+
+    with (
+        gzip.open(path, "wt", newline="")
+        if path.suffix == ".gz"
+        else path.open("w", newline="") as file
+    ):
+        writer = csv.writer(file, lineterminator=end, delimiter=delimiter)
+        writer.writerow(table.column_names)
+        writer.writerows(map(written, row.values()) for row in table.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Flats to learn from as CSV, and others as Parquet with columns in another order."""
+    folder = tmp_path_factory.mktemp("tables")
+    write_csv(table_of_flats(240), folder / "flats.csv")
+    new = table_of_flats(60, seed=1).drop_columns("high")
+    new = new.set_column(new.column_names.index("built"), "built", pa.nulls(60, pa.float64()))
+    pq.write_table(
+        new.select(new.column_names[::-1]).append_column("more", pa.nulls(60)),
+        folder / "new.parquet",
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    """A model without a search, from all columns but the number."""
+    words = ("--target", "high", "--drop", "id", *FAST, "-o", folder / "fast.craft")
+    assert here("fit", folder / "flats.csv", *words)["columns"] == 8
+    return folder / "fast.craft"
+
+
+def test_from_a_csv_file_to_onnx_in_three_commands(folder):
+    runtime = pytest.importorskip("onnxruntime")
+    out, err = run("craftmaps fit flats.csv --target high -o m.craft", folder)
+    assert "words      text" in out
+    assert "built      number    2 columns: standardized" in out
+    assert "expected error: " in out
+    assert "no two rows have the same value of 'id'" in err
+    out, _ = run("craftmaps predict m.craft new.parquet -o out.csv --proba --keep id", folder)
+    assert out.startswith("rows:   60\n")
+    out, _ = run("craftmaps export m.craft -o m.onnx", folder)
+    assert "id (string), size (double), built (double)" in out
+
+    with (folder / "out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == [f"{i:05}" for i in range(60)]
+    learner = craftmaps.load(folder / "m.craft")
+    new = pq.read_table(folder / "new.parquet")
+    assert [row["prediction"] for row in rows] == learner.predict(new).tolist()
+    session = runtime.InferenceSession(folder / "m.onnx")
+    labels, chances = session.run(["label", "probabilities"], learner.encoder_.onnx_inputs(new))
+    assert labels.tolist() == [row["prediction"] for row in rows]
+    told = [[float(row["probability_no"]), float(row["probability_yes"])] for row in rows]
+    np.testing.assert_allclose(chances, told, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["crlf.csv", "packed.csv.gz", "comma.csv", "same.parquet"])
+def test_the_same_table_in_another_form_is_the_same_model(form, folder, model, tmp_path):
+    table, path = table_of_flats(240), tmp_path / form
+    options = ()
+    if form == "same.parquet":
+        pq.write_table(table, path)
+    elif form == "comma.csv":
+        write_csv(table, path, delimiter=";", decimal=",")
+        options = ("--decimal", ",")
+    else:
+        write_csv(table, path, end="\r\n")
+    if form == "crlf.csv":
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    words = ("--target", "high", "--drop", "id", *FAST, *options, "-o", tmp_path / "m.craft")
+    here("fit", path, *words)
+    one, other = craftmaps.load(model), craftmaps.load(tmp_path / "m.craft")
+    assert one.encoder_.is_like(other.encoder_)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    facts = here("predict", model, path, *options, "-o", tmp_path / "p.csv")
+    assert facts["rows"] == 240
+
+
+def test_columns_are_chosen_and_taken_for_what_they_are_said_to_be(folder, tmp_path):
+    words = ("--target", "high", *FAST, "-o", tmp_path / "m.craft")
+    kinds = ("--as", "page=category", "--as", "built=number,listed=drop")
+    facts = here(
+        "fit", folder / "flats.csv", *words, "--drop", "id,words", "--drop", "floor", *kinds
+    )
+    became = {name: one["kind"] for name, one in facts["encoding"].items()}
+    assert became == {
+        "size": "number",
+        "built": "number",
+        "district": "category",
+        "page": "category",
+        "furnished": "number",
+    }
+    facts = here("fit", folder / "flats.csv", *words, "--columns", "size,floor", "--weight", "page")
+    assert list(facts["encoding"]) == ["size", "floor"]
+    assert here("info", tmp_path / "m.craft")["encoding"] == facts["encoding"]
+
+
+def test_new_rows_are_read_as_the_rows_of_fit(folder, model, tmp_path):
+    """Text that looks like numbers stays text, and a word among numbers is named."""
+    (tmp_path / "odd.csv").write_text(
+        "size,built,district,floor,listed,words,page,furnished\n"
+        "50,1990,12,007,,5,3,true\n"
+        "60,NA,,,2024-05-01 10:00,,4,\n"
+    )
+    here("predict", model, tmp_path / "odd.csv", "-o", tmp_path / "out.csv")
+    odd = {"size": [50, 60], "built": [1990, None], "district": ["12", None]}
+    odd |= {"floor": ["007", None], "listed": [None, "2024-05-01 10:00"], "words": ["5", None]}
+    odd |= {"page": [3, 4], "furnished": [True, None]}
+    predicted = craftmaps.load(model).predict(odd).tolist()
+    assert (tmp_path / "out.csv").read_text().split() == ["prediction", *predicted]
+    flat = (folder / "flats.csv").read_text()
+    (tmp_path / "bad.csv").write_text(flat.replace("1", "one"))
+    said = complaint("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "p.csv")
+    assert "is not a number" in said
+    (tmp_path / "less.csv").write_text("size,built\n1,2\n")
+    said = complaint("predict", model, tmp_path / "less.csv", "-o", tmp_path / "p.csv")
+    assert "less.csv: there is no column 'district'" in said
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_what_cannot_be_learned_from_is_named(tmp_path):
+    lists = pa.array([[1], [2, 3]] * 2500)  # of two blocks
+    columns = {"a": [1, 2] * 2500, "b": lists, "y": [0, 1] * 2500}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    said = complaint("fit", tmp_path / "t.parquet", "--target", "y", "-o", tmp_path / "m.craft")
+    assert "column 'b' holds list<" in said
+    assert "leave it out with --drop b" in said
+    (tmp_path / "prediction.csv").write_text("a,prediction\n1,2\n3,4\n5,6\n7,9\n")
+    words = ("--target", "a", "--regress", *FAST, "-o", tmp_path / "m.craft")
+    here("fit", tmp_path / "prediction.csv", *words)
+    words = ("--keep", "prediction", "-o", tmp_path / "p.csv")
+    said = complaint("predict", tmp_path / "m.craft", tmp_path / "prediction.csv", *words)
+    assert "the output has its own 'prediction': --keep another column" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("fit flats.csv --target high --budget soon", "budget must be a number of components"),
+        ("fit flats.csv --target high --loss huber", "--loss huber is for measured numbers"),
+        ("fit flats.csv --target size --loss log", "--loss log is for classes"),
+        ("fit flats.csv --target high --drop color", "--drop names 'color', and there is no such"),
+        ("fit flats.csv --target high --as page=thing", "--as must be COLUMN=KIND, and a KIND is"),
+        ("fit flats.csv --target high --as color=text", "--as names 'color', and there is no such"),
+        ("fit flats.csv --target high --images", "--images takes columns of numbers alone"),
+        ("fit flats.csv --target 3 --no-header --drop id", "no names for --drop"),
+        ("fit flats.csv --target built", "line 5, column 'built': the target is missing"),
+        ("predict fast.craft new.parquet --keep color", "there is no column 'color'"),
+        ("predict fast.craft X.npy --keep id", "--keep is for CSV and Parquet files"),
+        ("evaluate fast.craft flats.csv", "name the column of targets: --target COLUMN"),
+        (
+            "evaluate fast.craft flats.csv --target high --plot p.xls",
+            "ends in .png or .svg or .pdf",
+        ),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(line, said, folder, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    np.save("X.npy", np.ones((2, 8)))
+    words = line.split()
+    if words[0] != "evaluate":
+        words += ["-o", str(tmp_path / ("m.craft" if words[0] == "fit" else "p.csv"))]
+    assert said in " ".join(complaint(*words).split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_text_far_down_a_file_of_numbers(tmp_path, monkeypatch):
+    """The first rows look like an array, and the last row makes it a table."""
+    monkeypatch.setattr(text, "CHUNK_BYTES", 1000)
+    lines = ["a,y", *(f"{i % 97},{i % 2}" for i in range(3000)), "late,1"]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    facts = here("fit", tmp_path / "t.csv", "--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    assert facts["rows"] == 3001
+    assert facts["encoding"]["a"]["kind"] == "text"
+
+
+def test_files_without_names(folder, tmp_path):
+    (tmp_path / "t.csv").write_text("u,1.5,no\nv,,yes\nu,2.5,no\n" * 20)
+    same = ("--no-header", "-o", tmp_path / "m.craft")
+    facts = here("fit", tmp_path / "t.csv", "--target", "2", *FAST, *same)
+    assert list(facts["encoding"]) == ["0", "1"]
+    words = ("--no-header", "--target", "2")
+    assert here("evaluate", tmp_path / "m.craft", tmp_path / "t.csv", *words)["error"] == 0
+    words = ("--no-header", "--keep", "0", "-o", tmp_path / "p.csv")
+    here("predict", tmp_path / "m.craft", tmp_path / "t.csv", *words)
+    assert (tmp_path / "p.csv").read_text().split()[:3] == ["0,prediction", "u,no", "v,yes"]
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_evaluation_with_intervals_and_a_plot(task, folder, model, tmp_path):
+    pytest.importorskip("matplotlib")
+    table = table_of_flats(150, seed=2)
+    write_csv(table, tmp_path / "t.csv")
+    target = "high"
+    if task == "numbers":
+        target, model = "size", tmp_path / "m.craft"
+        words = ("--target", target, "--drop", "id", *FAST, "-o", model)
+        here("fit", folder / "flats.csv", *words)
+    plot = tmp_path / "plot.png"
+    words = ("--target", target, "--plot", plot)
+    facts = here("evaluate", model, tmp_path / "t.csv", *words)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    names = {
+        "classes": {"error", "log_loss", "auc"},
+        "numbers": {"rmse", "mean_absolute_error", "r2"},
+    }
+    assert facts["intervals"].keys() == names[task]
+    for name, (low, high) in facts["intervals"].items():
+        assert low < facts[name] < high
+    learner, new = craftmaps.load(model), table.drop_columns(["id", target])
+    if task == "numbers":
+        assert facts["r2"] == pytest.approx(learner.score(new, table["size"].to_numpy()))
+        return
+    predicted = learner.predict(new)
+    y = np.array(table["high"].to_pylist())
+    assert facts["error"] == pytest.approx(np.mean(predicted != y))
+    expected = [
+        [int(np.sum((y == a) & (predicted == b))) for b in ("no", "yes")] for a in ("no", "yes")
+    ]
+    assert facts["confusion"] == {"classes": ["no", "yes"], "counts": expected}
+    done = CliRunner().invoke(
+        command_line, ["evaluate", str(model), str(tmp_path / "t.csv"), "--target", "high"]
+    )
+    assert "rows of each class by what was predicted:" in done.output
+    assert f"auc:                     {facts['auc']:.4g} (" in done.output
+
+
+def test_maps_are_compared_on_a_table(folder):
+    words = ("--target", "high", "--components", "32", "--seeds", 1, "--kernel", "rbf")
+    words = (*words, "--columns", "size,district,listed")
+    compared = here("compare", folder / "flats.csv", *words)
+    assert {row["name"] for row in compared["maps"]} >= {"FourierFeatures", "Nystroem"}
