@@ -1,5 +1,6 @@
 """CraftMap: speed against peers and against the machine, growth, memory, accuracy."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,7 @@ def report() -> str:
         "## CraftMap: speed and memory\n\nfloat32, 784 columns, (1 + t)^7, E = 4,096, all threads "
     )
     text += "unless stated.\n\n" + table(["work", "measured", "bar", "aim"], speed())
-    text += f"""
-Where the first bar is missed: of the time on one thread, {rotation_share():.0f} % goes to the seven
-rotations of a row (permutation, signs, transform), which cost the same whatever D and E are.
-"""
+    text += "\n" + parts()
     text += "\n" + growth()
     if DATA:
         text += "\n### Accuracy on 1,000 unit-norm MNIST rows, (1 + t)^7\n\n" + accuracy()
@@ -86,21 +84,46 @@ def speed():
     yield ["peak memory of `transform` beyond its output", f"{extra:.1f} MB", "16 MB", ""]
 
 
-def rotation_share() -> float:
-    """Per cent of the time of the fused loop that is left when it makes no feature."""
-    X = normalize(np.random.default_rng(0).random((1024, 784), dtype=np.float32))
+def parts() -> str:
+    """Where the CPU time of a row goes on one thread, by leaving parts of the loop out."""
+    X = normalize(np.random.default_rng(0).random((512, 784), dtype=np.float32))
     out = np.empty((len(X), E), dtype=np.float32)
     drawn = CraftMap(KERNEL, E, n_up=8 * E, random_state=0).fit(X)._products
     scale, signs = drawn.scale.astype(np.float32), drawn.signs.astype(np.float32)
-    overlap = min(drawn.gather.shape[1], 256)
+    padded = np.zeros((len(X), 1024), dtype=np.float32)
 
-    def run(blocks):
-        head = (drawn.gather, drawn.rotations, blocks, drawn.degree, drawn.length, drawn.column)
-        product_rows(X, Blocks(*head, scale, drawn.offset, overlap), signs, out)
+    def run(rotations=drawn.rotations, blocks=drawn.blocks, degree=drawn.degree):
+        head = (drawn.gather, rotations, blocks, degree, drawn.length, drawn.column)
+        product_rows(X, Blocks(*head, scale, drawn.offset, 256), signs, out)
 
-    works = {"all": lambda: run(drawn.blocks), "none": lambda: run(0 * drawn.blocks)}
-    times = alternating(works)
-    return 100 * times["none"] / times["all"]
+    none = 0 * drawn.blocks
+    works = {
+        "all": run,
+        "zeroed": lambda: run(0 * drawn.rotations, none),
+        "rotated": lambda: run(blocks=none),
+        "folded": lambda: run(degree=np.minimum(drawn.degree, 1)),
+        "transformed": lambda: [hadamard_rows(padded) for _ in range(7)],
+    }
+    times = {name: [] for name in works}
+    for _ in range(16):
+        for name, work in works.items():
+            start = time.process_time()
+            work()
+            times[name].append(time.process_time() - start)
+    us = {name: 1e6 * min(values[1:]) / len(X) for name, values in times.items()}
+    rotated = us["rotated"] - us["zeroed"]
+    rows = {
+        "copies of the row with signs, cleared output": us["zeroed"],
+        "permutations of the seven rotations": rotated - us["transformed"],
+        "Hadamard transforms of the seven rotations": us["transformed"],
+        "signs and sums of the fold": us["folded"] - us["rotated"],
+        "products of rotated entries": us["all"] - us["folded"],
+        "all": us["all"],
+    }
+    lines = [[name, f"{value:.2f} us", f"{value / us['all']:.0%}"] for name, value in rows.items()]
+    return "Where the CPU time of a row goes, D = 8E, one thread.\n\n" + table(
+        ["part", "time", "share"], lines
+    )
 
 
 def copies(n_rows: int, n_points: int) -> float:

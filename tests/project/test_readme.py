@@ -9,7 +9,7 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 def test_examples_print_what_is_printed_beside_them():
-    assert sum(bool(output) for _, output in examples(README)) >= 4
+    assert any(output for _, output in examples(README))
     run(README)
 
 

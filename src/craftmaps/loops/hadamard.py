@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from craftmaps.loops.compiled import compiled
@@ -160,35 +160,72 @@ def _make_butterfly(radix: int) -> Any:
 _butterfly2, _butterfly4, _butterfly8 = (_make_butterfly(radix) for radix in (2, 4, 8))
 
 
-def _make_product(accumulate: bool) -> Any:
-    @intrinsic
-    def product(
-        typing_context: Any, z: Any, j: Any, u: Any, places: Any, shift: Any, scale: Any
-    ) -> Any:
-        """z[j+shift:][:8] = (or +=) scale * prod_k u[places[k]+shift:][:8]."""
+def _products(
+    context: Any,
+    builder: Any,
+    array: Any,
+    z: Any,
+    u: Any,
+    places: Any,
+    length: Any,
+    scale: Any,
+    add: bool,
+) -> None:
+    """Generate a loop over l < length: z[l] = (or +=) scale * prod_k u[places[k]+l].
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vectors = _Vectors(context, builder, signature.args[0].dtype)
-            target = vectors.pointer(signature.args[0], args[0], builder.add(args[1], args[4]))
-            factors = [vectors.broadcast(args[5])]
-            for k in range(len(signature.args[3])):
-                index = builder.add(builder.extract_value(args[3], k), args[4])
-                factors.append(vectors.load(vectors.pointer(signature.args[2], args[2], index)))
-            while len(factors) > 2:  # a tree, for short chains of dependent multiplications
-                pairs = [factors[i : i + 2] for i in range(0, len(factors), 2)]
-                factors = [builder.fmul(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-            result = builder.fmul(*factors, flags=("contract",))
-            if accumulate:
-                result = builder.fadd(vectors.load(target), result, flags=("contract",))
-            vectors.store(result, target)
-            return context.get_dummy_value()
+    `z` is an array and an index, `u` an array; all arrays have the type `array`.
+    """
+    vectors = _Vectors(context, builder, array.dtype)
+    factor = vectors.broadcast(scale)
+    zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, LANES)
+    with cgutils.for_range_slice(builder, zero, length, step, _I64) as (shift, _):
+        target = vectors.pointer(array, z[0], builder.add(z[1], shift))
+        factors = [factor]
+        for place in places:
+            index = builder.add(place, shift)
+            factors.append(vectors.load(vectors.pointer(array, u, index)))
+        while len(factors) > 2:  # a tree, for short chains of dependent multiplications
+            pairs = [factors[i : i + 2] for i in range(0, len(factors), 2)]
+            factors = [builder.fmul(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        result = builder.fmul(*factors, flags=("contract",))
+        if add:
+            result = builder.fadd(vectors.load(target), result, flags=("contract",))
+        vectors.store(result, target)
 
-        return types.void(z, types.intp, u, places, types.intp, z.dtype), generate
 
-    return product
+@intrinsic
+def _make_run(
+    typing_context: Any, z: Any, j: Any, u: Any, places: Any, length: Any, scale: Any, signs: Any
+) -> Any:
+    """z[j+l] = (or, with a fold, +=) scale * prod_k u[places[k]+l], l < length.
+
+    Written for the compiler, not in Python, because numba would compile a function of its own for
+    each number of factors, which makes the first use of a map slower.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        n_factors = len(signature.args[3])
+        places = [builder.extract_value(args[3], k) for k in range(n_factors)]
+        add = signature.args[6] is not types.none
+        array = signature.args[0]
+        _products(context, builder, array, args[:2], args[2], places, args[4], args[5], add)
+        return context.get_dummy_value()
+
+    return types.void(z, types.intp, u, places, types.intp, z.dtype, signs), generate
 
 
-_add_product, _set_product = _make_product(True), _make_product(False)
+@intrinsic
+def _set_run(typing_context: Any, u: Any, i: Any, source: Any, places: Any, length: Any) -> Any:
+    """u[i+l] = prod_k source[places[k]+l], l < length."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = signature.args[0]
+        places = [builder.extract_value(args[3], k) for k in range(len(signature.args[3]))]
+        one = ir.Constant(context.get_value_type(array.dtype), 1.0)
+        _products(context, builder, array, args[:2], args[2], places, args[4], one, False)
+        return context.get_dummy_value()
+
+    return types.void(u, types.intp, source, places, types.intp), generate
 
 
 @compiled
@@ -252,25 +289,6 @@ def _signed_row(x: np.ndarray, X: np.ndarray, i: int) -> None:
     for j in range(d):
         x[d + j] = -x[j]
     x[2 * d] = 0
-
-
-@compiled
-def _make_run(
-    z: np.ndarray, j: int, u: np.ndarray, places: Any, length: int, scale: float, signs: Any
-) -> None:
-    """z[j+l] = (or, with a fold, +=) scale * prod_k u[places[k]+l], l < length."""
-    for shift in range(0, length, LANES):
-        if signs is None:
-            _set_product(z, j, u, places, shift, scale)
-        else:
-            _add_product(z, j, u, places, shift, scale)
-
-
-@compiled
-def _set_run(u: np.ndarray, i: int, source: np.ndarray, places: Any, length: int) -> None:
-    """u[i+l] = prod_k source[places[k]+l], l < length."""
-    for shift in range(0, length, LANES):
-        _set_product(u, i, source, places, shift, u.dtype.type(1))
 
 
 @compiled

@@ -137,8 +137,9 @@ class AutoMap(FeatureMap):
         rows = Rows(X, y, classification, rng)
         rounds = halving(rows, clock, shape)
         left = (budget.seconds or np.inf) - clock.elapsed
-        size = budget.components(total, X.shape[1], left)
-        if size < len(rows):
+        n_classes = len(np.unique(y)) if classification else 0
+        size = budget.components(total, X.shape[1], left, n_classes)
+        if size < len(rows) and clock.has_time:
             rounds.append(sized_round(rows, rounds, size, total, seed))
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed)

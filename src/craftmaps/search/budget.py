@@ -17,6 +17,7 @@ _SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES_OF = {"kb": 1e3, "mb": 1e6, "gb": 1e9}
 _SIZES = sorted(size * 2**k for k in range(4, 13) for size in (2, 3))  # 32, 48, 64, 96, ...
 _SHARE_OF_FIT = 0.5  # of the time that is left after the search: the estimate is rough
+_PASSES = 300  # over the features, with a search of the penalty and several folds of rows
 _PROBE = 512  # size of the matrices that measure the speed of the machine
 
 
@@ -58,7 +59,7 @@ class Budget:
         """The training time that is allowed, None if it is not limited."""
         return self.amount if self.kind == "training" else None
 
-    def components(self, n_rows: int, n_columns: int, remaining: float) -> int:
+    def components(self, n_rows: int, n_columns: int, remaining: float, n_classes: int = 0) -> int:
         """The largest number of components that this pays for, and no more than there are rows.
 
         Parameters
@@ -67,6 +68,8 @@ class Budget:
             All rows that will be learned from, and the columns that a kernel sees.
         remaining : float
             Seconds that are left of a training time.
+        n_classes : int
+            0 for regression. Classes are learned in passes, which take time, too.
         """
         if self.kind == "default" and n_rows <= EXACT_ROWS:
             return n_rows
@@ -74,16 +77,21 @@ class Budget:
             return min(int(self.amount), n_rows)
         affordable = 0
         for size in (*_SIZES, n_rows):
-            if affordable < size <= n_rows and self._pays(size, n_rows, n_columns, remaining):
+            if affordable < size <= n_rows and self._pays(
+                size, n_rows, n_columns, remaining, n_classes
+            ):
                 affordable = size
         return affordable or min(_SIZES[0], n_rows)
 
-    def _pays(self, size: int, n_rows: int, n_columns: int, remaining: float) -> bool:
+    def _pays(
+        self, size: int, n_rows: int, n_columns: int, remaining: float, n_classes: int
+    ) -> bool:
         if self.kind == "memory":
             return training_bytes(size, n_rows) <= self.amount
         if self.kind == "predicting":
             return 2 * size * (n_columns + size) / _operations_per_second() <= self.amount
-        seconds = training_operations(size, n_rows, n_columns) / _operations_per_second()
+        operations = training_operations(size, n_rows, n_columns, n_classes)
+        seconds = operations / _operations_per_second()
         return seconds <= _SHARE_OF_FIT * remaining
 
 
@@ -92,9 +100,10 @@ def training_bytes(n_components: int, n_rows: int) -> int:
     return 8 * (3 * n_components**2 + min(n_rows, 4096) * n_components)
 
 
-def training_operations(size: int, n_rows: int, n_columns: int) -> float:
-    """Floating-point operations of a fit: features, their sums, and factors for ten alphas."""
-    return 2.0 * n_rows * size * (n_columns + 1.5 * size) + 6.0 * size**3
+def training_operations(size: int, n_rows: int, n_columns: int, n_classes: int = 0) -> float:
+    """Floating-point operations of a fit: features, sums, factors for ten alphas, and passes."""
+    passes = 4.0 * _PASSES * n_rows * size * n_classes
+    return 2.0 * n_rows * size * (n_columns + 1.5 * size) + 6.0 * size**3 + passes
 
 
 @cache

@@ -8,6 +8,7 @@ from scipy.linalg import eigh
 
 _PROBE_ROWS = 200
 _SHARE_OF_A_ROUND = 0.3  # of the time that is left
+_GOOD_PART = 0.4  # of the time, for steps that can be left out
 
 
 @dataclass
@@ -31,6 +32,11 @@ class Clock:
     def remaining(self) -> float:
         """Seconds that are left, at least 0."""
         return np.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether a good part of the time is left."""
+        return self.limit is None or self.remaining > _GOOD_PART * self.limit
 
     def affordable_rows(self, wanted: int, n_trials: int) -> int:
         """At most `wanted` rows, so that so many trials take a share of the time that is left."""

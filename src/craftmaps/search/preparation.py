@@ -143,6 +143,6 @@ def _has_numbers(X: np.ndarray) -> bool:
 
 
 def _has_equal_units(X: np.ndarray) -> bool:
-    """Whether columns seem to be of one unit, such as pixels, by their ranges."""
+    """Whether columns seem to be counts or amounts of one unit, such as pixels, by their ranges."""
     ranges = np.ptp(X, axis=0)
-    return bool(np.median(ranges) >= _EQUAL_RANGES * ranges.max())
+    return bool(X.min() >= 0 and np.median(ranges) >= _EQUAL_RANGES * ranges.max())

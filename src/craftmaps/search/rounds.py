@@ -123,7 +123,9 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
             tried += neighbors(trial.candidate)
         rounds.append(_new_round(rows, rounds[-1], tried, n))
     winner = rounds[-1][0]
-    weighted = with_weights(rows, winner, min(n, _METRIC_ROWS))
+    weighted = None
+    if clock.has_time:
+        weighted = with_weights(rows, winner, min(n, _METRIC_ROWS))
     leading = winner.candidate if weighted is None else weighted
     tried = [winner.candidate, leading, *sums(rounds, leading.preparation)]
     last = _new_round(rows, rounds[-1], tried, n)
