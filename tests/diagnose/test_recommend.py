@@ -20,8 +20,6 @@ from craftmaps import (
 )
 from craftmaps.diagnose import recommend
 
-pytestmark = pytest.mark.slow  # a search takes a few seconds
-
 
 @pytest.fixture(scope="module")
 def digits():
@@ -64,6 +62,7 @@ def test_the_estimator_is_ready_and_not_fitted(advice, digits):
     assert all(error <= 1 - KernelClassifier(m).fit(X, y).score(X_test, y_test) for m in plain)
 
 
+@pytest.mark.slow
 def test_the_advice_is_what_the_learner_finds_itself(advice, digits):
     X, X_test, y, _ = digits
     itself = KernelClassifier(budget=128, random_state=0).fit(X, y)
@@ -98,6 +97,7 @@ def test_a_picture_of_the_advice_and_of_the_learner(advice, digits, tmp_path):
     assert widths[0] == pytest.approx(100 * advice.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["square", "sparse"])
 def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, advice_for_images, kind):
     X, X_test, y, y_test = digits
@@ -113,6 +113,7 @@ def test_images_are_seen_as_gradients_where_that_is_better(digits, advice, advic
     assert wrong < without
 
 
+@pytest.mark.slow
 def test_rows_that_are_no_images_are_not_seen_as_such(digits):
     """Pixels in disorder, whose gradients mean nothing."""
     X, _, y, _ = digits
@@ -128,6 +129,7 @@ def test_small_images_have_few_cells(digits):
     assert "oriented gradients" in dict(advice.report.preparations)
 
 
+@pytest.mark.slow
 def test_regression():
     X, y = load_diabetes(return_X_y=True)
     found = recommend(X, y, budget=64)
@@ -139,6 +141,7 @@ def test_regression():
     assert both.estimator.fit(X, np.column_stack([y, -y])).predict(X).shape == (442, 2)
 
 
+@pytest.mark.slow
 def test_a_budget_of_memory_is_kept(digits):
     from craftmaps.search.budget import training_bytes
 
@@ -148,6 +151,7 @@ def test_a_budget_of_memory_is_kept(digits):
     assert recommend(X, y, budget="1s/row").feature_map.n_components == 300
 
 
+@pytest.mark.slow
 def test_sparse_wide_holey_and_named_rows_work():
     rng = np.random.default_rng(0)
     dense = rng.normal(size=(150, 12)) * (rng.random((150, 12)) < 0.5)
@@ -172,6 +176,7 @@ def test_a_table_is_encoded_as_the_learner_does_it():
     np.testing.assert_array_equal(advised.predict_proba(frame), itself.predict_proba(frame))
 
 
+@pytest.mark.slow
 def test_large_tables_are_sampled_as_the_learner_does_it():
     X, y = two_classes(10_500, 2)
     rounds = recommend(X, y, budget=8).rounds
@@ -226,5 +231,5 @@ def test_options_that_are_none(options, words):
 def test_images_have_no_missing_pixels():
     X = np.random.default_rng(0).normal(size=(30, 16))
     X[3, 4] = np.nan
-    with pytest.raises(ValueError, match="images"):
+    with pytest.raises(ValueError, match="none of them missing"):
         recommend(X, np.arange(30) % 2, images=True)

@@ -14,7 +14,7 @@ from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS, sample_size, sampled
 from craftmaps.search import AutoMap, Report
 from craftmaps.search.auto_map import MIN_ROWS, is_constant
 from craftmaps.search.targets import is_classification
-from craftmaps.tables.table import is_table, table_of
+from craftmaps.tables.table import has_gaps, is_table, table_of
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,8 @@ def recommend(
     """
     X, y = _rows(X), np.asarray(y)
     check_consistent_length(X, y)
+    if images is not False and (is_table(X) or has_gaps(X)):
+        raise ValueError("images must be an array of numbers, none of them missing.")
     classification = is_classification(task, y)
     kind = KernelClassifier if classification else KernelRegressor
     search = AutoMap(
