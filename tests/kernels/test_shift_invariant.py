@@ -253,3 +253,11 @@ def test_float32_gives_way_to_very_short_and_very_long_rows(scale, rows):
     for nu in (0.5, 1.5, 2.5):
         expected = Matern(nu, 0.7)(*rows)
         np.testing.assert_allclose(Matern(nu, 0.7 / scale)(X, Y), expected, atol=2e-6)
+
+
+def test_the_median_width_of_sparse_rows_with_64_bit_indices():
+    X = np.random.default_rng(0).random((20, 4)) * (np.arange(4) != 2)
+    rows = sparse.csr_array(X)
+    rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    for kernel in (Laplacian(gamma="median"), Gaussian(gamma="median")):
+        assert kernel.resolved(rows).gamma == pytest.approx(kernel.resolved(X).gamma)

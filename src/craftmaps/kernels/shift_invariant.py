@@ -370,7 +370,12 @@ def _median_distance(X: Any, metric: str) -> float:
     if n_rows > _BANDWIDTH_ROWS:
         rng = np.random.default_rng(_BANDWIDTH_SEED)
         X = X[np.sort(rng.choice(n_rows, _BANDWIDTH_ROWS, replace=False))]
-    distances = pairwise_distances(X.astype(np.float64), metric=metric)
+    X = X.astype(np.float64)
+    if sparse.issparse(X):  # scikit-learn's Manhattan distances take no 64-bit indices
+        X = X.tocsr()
+        parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X = sparse.csr_array(parts, shape=X.shape)
+    distances = pairwise_distances(X, metric=metric)
     distances = distances[np.triu_indices(X.shape[0], k=1)]
     median = float(np.median(distances)) if distances.size else 0.0
     return median if median > 0 else 1.0

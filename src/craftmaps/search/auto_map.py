@@ -92,10 +92,14 @@ class AutoMap(FeatureMap):
         self.random_state = random_state
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
+    def n_components(self) -> int:
         """The largest number of output columns; `fit` takes at most one for each row."""
         budget = Budget.parse(self.budget)
         return int(budget.amount) if budget.kind == "components" else EXACT_ROWS
+
+    @n_components.setter
+    def n_components(self, value: int) -> None:
+        self.budget = value
 
     @property
     def kernel_(self) -> Any:
