@@ -60,6 +60,7 @@ class Conformal:
 
     def _check_stored(self) -> None:
         expect_array("scores", self.scores, "f", (len(self.weights), None))
+        expect(self.scores.shape[1] > 0, "scores of at least one target")
         expect_array("weights", self.weights, "f", (None,))
         expect(bool((self.weights >= 0).all()), "weights that are not negative")
 
