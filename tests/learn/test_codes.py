@@ -7,7 +7,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from craftmaps import OnePassClassifier, Polynomial, RandomMaclaurin
-from craftmaps.learn.codes import CodeMatrix, OneVsRest, code_for, hadamard_code, random_code
+from craftmaps.learn.code_matrices import hadamard_code, random_code
+from craftmaps.learn.codes import CodeMatrix, OneVsRest, code_for
 
 FEATURE_MAP = RandomMaclaurin(Polynomial(degree=4), n_components=300, random_state=0)
 

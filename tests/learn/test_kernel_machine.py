@@ -187,7 +187,7 @@ def test_features_that_memory_does_not_hold_are_made_again(monkeypatch):
 @pytest.mark.delicate
 def test_blocks_that_come_once_are_refused():
     with pytest.raises(ValueError, match=r"can be iterated only once.*loss='squared'"):
-        KernelClassifier(None).fit_blocks(iter([(X, FOUR)]))
+        KernelClassifier(None, loss="log").fit_blocks(iter([(X, FOUR)]))
 
 
 @pytest.mark.delicate
@@ -337,11 +337,14 @@ def test_passes_that_are_too_few_are_told():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"loss": "hinge"}, "loss must be one of 'log', 'squared', got 'hinge'"),
+        ({"loss": "hinge"}, "loss must be one of 'auto', 'log', 'squared', got 'hinge'"),
         ({"tol": 0}, "tol must be a number above 0, got 0"),
         ({"max_passes": 0}, "max_passes must be an integer of at least 1, got 0"),
         ({"alpha": "gcv"}, "alpha='gcv' is for loss='squared'"),
-        ({"decoding": "discriminant"}, "decoding='discriminant' is for loss='squared'"),
+        (
+            {"loss": "log", "decoding": "discriminant"},
+            "decoding='discriminant' is for loss='squared'",
+        ),
     ],
 )
 def test_bad_parameters_are_told(parameters, message):
@@ -380,7 +383,7 @@ def test_the_fit_of_no_weight_is_refused():
 
 def test_only_sums_can_be_resumed(tmp_path):
     model = KernelClassifier(None, alpha=1.0).fit(X, FOUR)
-    with pytest.raises(ValueError, match="loss='log' has none; save it without"):
+    with pytest.raises(ValueError, match="the loss 'log' has none; save it without"):
         model.save(tmp_path / "model.craft", resumable=True)
     KernelClassifier(None, loss="squared").fit(X, FOUR).save(
         tmp_path / "model.craft", resumable=True

@@ -26,7 +26,7 @@ from craftmaps import (
     TensorSketch,
     load,
 )
-from craftmaps.learn import stream
+from craftmaps.learn import row_sums
 from craftmaps.learn.solvers import choose, ridge
 
 TRAIN, TEST = slice(0, 1000), slice(1000, None)
@@ -108,7 +108,7 @@ def test_single_rows_of_a_smooth_problem_learn_as_much_as_double_ones(monkeypatc
     if features != "few":
         monkeypatch.setattr(choose, "DOUBLE_PRECISION_FEATURES", 0)
     if features == "not looked at":
-        monkeypatch.setattr(stream, "loses_directions", lambda Z: False)
+        monkeypatch.setattr(row_sums, "loses_directions", lambda Z: False)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(4000, 2))
     y = np.sin(6 * X[:, 0]) * np.cos(5 * X[:, 1])

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from craftmaps import FourierFeatures, Gaussian, OnePassClassifier, load
-from craftmaps.learn import stream
+from craftmaps.learn import row_sums
 from craftmaps.learn.solvers import choose
 from craftmaps.learn.solvers.precision import loses_directions
 
@@ -49,7 +49,7 @@ def looked(monkeypatch):
     """How many times rows are looked at, though features are few."""
     calls = []
     monkeypatch.setattr(choose, "DOUBLE_PRECISION_FEATURES", 0)
-    monkeypatch.setattr(stream, "loses_directions", lambda Z: calls.append(len(Z)) or True)
+    monkeypatch.setattr(row_sums, "loses_directions", lambda Z: calls.append(len(Z)) or True)
     return calls
 
 

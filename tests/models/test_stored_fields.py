@@ -94,7 +94,7 @@ def test_a_kernel_that_depends_on_rows_is_refused(altered):
     def alter(state, arrays):
         state["kernel_"]["state"]["gamma"] = "scale"
 
-    with pytest.raises(ValueError, match="gamma that depends on rows"):
+    with pytest.raises(ValueError, match="gamma that depends on the rows"):
         altered(Nystroem(Gaussian(0.5), 5, random_state=0).fit(X), alter)
 
 

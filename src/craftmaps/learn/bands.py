@@ -18,7 +18,7 @@ class Bands(OnePass):
     _n_targets: int
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Predicted targets, of the shape of y, and how far off they may be.
+        """Predict targets, and optionally their standard deviations.
 
         A warning says so if predictions lie more than ten standard deviations of the training
         targets from their mean.
@@ -48,7 +48,7 @@ class Bands(OnePass):
         return self._shaped(predicted), self._shaped(std)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
-        """An interval for the target of each row, which contains it with the given probability.
+        """Return an interval for each row that contains its target with the given probability.
 
         The interval is f(x) +- q sqrt(1 + h) for the leverage h of the row. q is the quantile of
         the leave-one-out residuals of up to 1,024 rows of the pass, each divided by its own
@@ -74,7 +74,7 @@ class Bands(OnePass):
         return np.asarray(ends[:, 0] if self._one_target else ends)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Functions drawn from the posterior, at the rows of X, without noise.
+        """Draw functions from the posterior and evaluate them at the rows of X, without noise.
 
         Parameters
         ----------

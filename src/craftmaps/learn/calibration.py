@@ -1,8 +1,8 @@
-"""Probabilities from scores: a temperature that suits rows as if they had not been learnt.
+"""Probabilities from scores, by a temperature that fits leave-one-out predictions.
 
 A small uniform sample of the rows of the pass is kept. Ridge regression knows what it would predict
 for each of them had it been left out (its residual divided by 1 - leverage), so no row must be held
-back from learning. The temperature t of softmax(t s) minimises the log-loss of those predictions.
+back from learning. The temperature t of softmax(t s) minimizes the log-loss of those predictions.
 The same predictions choose alpha.
 """
 
@@ -104,7 +104,7 @@ class RowSample:
 
 
 def temperature(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
-    """The t that minimises the log-loss of softmax(t scores).
+    """Return the t that minimizes the log-loss of softmax(t scores).
 
     Each label is given one chance in n + 2 of being any class (n is the total weight), so that a
     few rows without a mistake do not make the classifier certain.

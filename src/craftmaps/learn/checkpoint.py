@@ -1,4 +1,4 @@
-"""A fit that survives its process: sums and position on disk, from which the same call goes on."""
+"""Checkpoints of a fit: sums and position on disk, from which the same call continues."""
 
 import hashlib
 import time
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
-from craftmaps.learn.stream import fill_features
+from craftmaps.learn.features import fill_features
 from craftmaps.storage import array_file
 from craftmaps.storage.folder_lock import FolderLock
 from craftmaps.storage.packing import Packer, Unpacker
@@ -22,7 +22,7 @@ _KEPT = 2  # files in the folder: the newest, and the one before it
 
 
 class Checkpoint:
-    """The files of one fit in a folder, numbered; each holds all that the fit has learnt so far.
+    """The numbered files of one fit in a folder; each holds all that was learned so far.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class Checkpoint:
         self._lock.__exit__(*error)
 
     def restore(self) -> list[Any] | None:
-        """Give the estimator what it had learnt, and return the position; None if there is none.
+        """Give the estimator what it had learned, and return the position, or None.
 
-        A file that is damaged is passed over with a warning if there is one before it.
+        A damaged file is skipped with a warning if there is an older one.
         """
         damage: list[str] = []
         for path in self._files():
@@ -175,7 +175,7 @@ class Checkpoint:
         now = np.empty_like(features)
         fill_features(feature_map, self._estimator._probe, now)
         if not np.array_equal(now, features):
-            raise ValueError(f"{path} was learnt with another map than the frozen one given here.")
+            raise ValueError(f"{path} was learned with another map than the frozen one given here.")
 
 
 class _Foreign(Exception):
@@ -206,7 +206,7 @@ def positioned(
             break
     if number < n_learnt or (number == n_learnt and digest != learnt):
         raise ValueError(
-            f"the checkpoint has learnt {n_rows} rows in {n_learnt} blocks, and the first {rows} "
+            f"the checkpoint has learned {n_rows} rows in {n_learnt} blocks, and the first {rows} "
             f"rows in {number} blocks that are given now are others, or have other targets or "
             f"weights; give the same, or another folder, or remove this one to begin anew."
         )
@@ -229,7 +229,7 @@ def _without_frozen_map(estimator: Any) -> Any:
     if not isinstance(estimator.feature_map, FrozenEstimator):
         return estimator
     slim, stream = copy(estimator), copy(estimator._stream)
-    slim._probe_features = np.empty((1, stream.n_features), estimator._stream._Z.dtype)
+    slim._probe_features = np.empty((1, stream.n_features), stream.dtype)
     fill_features(stream.feature_map, estimator._probe, slim._probe_features)
     slim.feature_map = slim.feature_map_ = stream.feature_map = None
     slim._stream = stream

@@ -10,9 +10,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from craftmaps.learn.base import FLOATS, Learner, refuse_text
-from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest, code_for
-from craftmaps.learn.stream import Encode
+from craftmaps.learn.base import Learner
+from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
+from craftmaps.learn.discriminant import Discriminant
+from craftmaps.learn.row_checks import FLOATS, refuse_text
 from craftmaps.validation import generator
 
 

@@ -1,6 +1,5 @@
 """Ridge classification on features, from one pass."""
 
-from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any, Self
 
@@ -12,9 +11,7 @@ from craftmaps.learn.classes import ClassLearner
 from craftmaps.learn.codes import DISCRIMINANT
 from craftmaps.learn.intervals import check_coverage, set_scores, sets
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.mergeable import CHECKPOINT_SECONDS, renamed_every
 from craftmaps.learn.one_pass import Loss, OnePass
-from craftmaps.learn.progress import Progress
 from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable
 
@@ -31,40 +28,39 @@ class OnePassClassifier(ClassLearner, OnePass):
     ----------
     feature_map : transformer or None, default=None
         Turns rows into features: a map of this package or any scikit-learn transformer. None
-        takes the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`;
-        wrap a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
+        uses the rows themselves. A clone is fitted on a sample of the rows, see `map_rows`. To use
+        a fitted map as it is, wrap it in `sklearn.frozen.FrozenEstimator`.
     alpha : "auto", "gcv", float or sequence of floats, default="auto"
-        The penalty, on the scale of scikit-learn's RidgeClassifier. "auto" takes the least Brier
-        score of a uniform sample of up to 1,024 rows, each of which is left out in turn; these
-        scores are exact and come from the sums. "gcv" takes the minimum of generalized
-        cross-validation. For a sequence, the alpha with the least K-fold squared error is taken,
-        and sums are kept per fold.
+        The penalty, on the scale of scikit-learn's RidgeClassifier. "auto" minimizes the exact
+        leave-one-out Brier score of a uniform sample of up to 1,024 rows, which is computed from
+        the sums. "gcv" minimizes generalized cross-validation. From a sequence, the alpha with the
+        least K-fold squared error is chosen, and sums are kept per fold.
     codes : "one-vs-rest", "random", "hadamard" or array (n_classes, n_bits), default="one-vs-rest"
-        The targets of the classes. One-vs-rest has one per class; codes of fewer bits than classes
-        make thousands of classes cheap.
+        How classes become targets. One-vs-rest has one target per class. Codes with fewer bits
+        than classes make thousands of classes cheap.
     n_bits : int or None, default=None
         Bits of a "random" (None: 200) or "hadamard" code (None: as many as give orthogonal rows).
     decoding : {"l2", "hamming", "loss", "pseudo-inverse", "discriminant"}, default="l2"
-        From predicted bits to classes, see `craftmaps.learn.codes.CodeMatrix`. One-vs-rest takes
-        the largest, or with "discriminant" the class with the largest linear discriminant among
-        the predictions, which often has less error where classes are many.
+        How predicted bits become classes, see `craftmaps.learn.codes.CodeMatrix`. One-vs-rest
+        takes the largest prediction, or with "discriminant" the largest linear discriminant of the
+        predictions, which often makes fewer errors with many classes.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
         Weights of classes. "balanced" needs `fit`, which sees all labels before it starts.
     alpha_per_target : bool, default=False
         Whether each bit may get its own alpha.
     n_folds : int, default=5
-        Folds for a sequence of alphas; row i of the stream belongs to fold i mod n_folds.
+        Number of folds for a sequence of alphas. Row i of the stream is in fold i mod n_folds.
     block_rows : int, default=4096
-        Rows whose features are held at a time and enter the sums together.
+        Number of rows whose features are held in memory and added to the sums together.
     map_rows : int or None, default=10000
-        The feature map is fitted on a uniform sample of so many rows, chosen by their places in the
-        stream; on all rows if there are no more, or if it is None. A map with `n_components` gets
-        at least two rows for each of them. `partial_fit` samples its first block, and `fit_blocks`
-        takes the first rows of an iterator that can be read only once.
+        Number of rows that the feature map is fitted on, a uniform sample chosen by place in the
+        stream. None uses all rows. A map with `n_components` gets at least two rows per component.
+        `partial_fit` samples its first block, and `fit_blocks` takes the first rows of an iterator
+        that can be read only once.
     decay : float or None, default=None
-        What the weight of every row is multiplied by whenever another row comes, for streams that
-        change: with 0.999, a row counts half after 700 others. None forgets nothing.
+        Factor on the weight of every earlier row when another row arrives, for streams that
+        change. With 0.999, a row counts half after 700 others. None forgets nothing.
     random_state : int, RandomState instance, Generator or None, default=None
         For random codes. The feature map has its own.
 
@@ -89,10 +85,10 @@ class OnePassClassifier(ClassLearner, OnePass):
     temperature minimizes the log-loss of exact leave-one-out predictions for a uniform sample of up
     to 1024 rows of the pass. It is found when first asked for.
 
-    Features of float32 rows are float32. The sums of their products are float64; beyond 2048
-    features the products within a block of rows are float32, at half the time, which bounds from
-    below the alpha that makes a difference. A row of sample_weight 2 counts as two rows, in GCV
-    too: give weights of mean 1 there.
+    Features of float32 rows are float32, and the sums of their products are float64. Beyond 2048
+    features, products within a block of rows are float32, which takes half the time but limits how
+    small an effective alpha can be. A row of sample_weight 2 counts as two rows, also in GCV, which
+    therefore needs weights of mean 1.
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a
@@ -160,65 +156,33 @@ class OnePassClassifier(ClassLearner, OnePass):
         return factor
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
-        """Learn from further rows. The system is solved when a result is first asked for.
+        """Learn from more rows. The system is solved when a result is first asked for.
 
-        If this raises, or is interrupted, the learner is what it was before, so that the call can
-        be repeated.
+        If this raises an error or is interrupted, the learner is unchanged and the call can be
+        repeated.
 
         Parameters
         ----------
         X, y, sample_weight
-            Rows as for `fit`. The first call fits the map, on a sample of `map_rows` of its rows.
+            Rows as for `fit`. The first call also fits the map, on a sample of `map_rows` rows.
         classes : array-like, default=None
-            All labels that will come, in the first call; without it, those of the first block. With
-            one-vs-rest, a later call may announce more: the result is as if they had always been
-            known.
-        """
-        self._take(X, y, sample_weight, Progress(None, shown=False), classes)
-        return self
+            All labels that will come. It is needed in the first call if the first block does not
+            have all of them. With one-vs-rest codes, a later call may announce more labels; the
+            result is the same as if they had been known from the start.
 
-    def fit_blocks(
-        self,
-        blocks: Iterable[Any],
-        classes: Any = None,
-        *,
-        checkpoint: Any = None,
-        checkpoint_every: float = CHECKPOINT_SECONDS,
-        progress: bool | None = None,
-        every: Any = None,
-    ) -> Self:
-        """Learn from an iterable of (X, y) or (X, y, sample_weight), whatever its length.
-
-        Parameters
-        ----------
-        blocks : iterable
-            What `craftmaps.scale.blocks.read` returns, for example. If it can be iterated again, a
-            first pass collects the rows that the map is fitted on, a uniform sample of all rows. An
-            iterator can be read only once, so the map is fitted on its first `map_rows` rows.
-        classes : array-like, default=None
-            All labels that will come; without it, those of the first block.
-        checkpoint : path of a folder, default=None
-            Where to write what was learned, so that the same call goes on from there after the
-            process was killed; the model is the same, to the last bit on the same machine. After
-            the end, the call returns the model without learning a row again. A folder of other
-            rows or parameters is refused.
-        checkpoint_every : float, default=60.0
-            Seconds between two checkpoints.
-        progress : bool or None, default=None
-            None shows a line of progress if standard error is a terminal.
-        every : float
-            The former name of `checkpoint_every`.
+        Returns
+        -------
+        self
         """
-        seconds = renamed_every(every, checkpoint_every)
-        return self._fit_blocks(blocks, checkpoint, seconds, progress, classes)
+        return self._take(X, y, sample_weight, classes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Softmax of `temperature_` times scores, of shape (n_samples, n_classes)."""
+        """Return probabilities of shape (n_samples, n_classes)."""
         t = self.temperature_
         return np.concatenate([softmax(t * scores, axis=1) for scores in self._scores(X)])
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> np.ndarray:
-        """The classes that a row may have: a set that contains its own with a given probability.
+        """Return a set of classes for each row that contains the true one with given probability.
 
         A class is in the set if its probability is at least 1 - q, where q is the quantile of
         1 - p(true class) among rows that did not teach the model: leave-one-out predictions for up
@@ -246,7 +210,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         return sets(self.predict_proba(X), float(conformal.bound(coverage)[0]))
 
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scores of classes for a uniform sample of the rows, had each been left out of the pass.
+        """Return leave-one-out scores of classes for a uniform sample of the rows.
 
         Returns
         -------

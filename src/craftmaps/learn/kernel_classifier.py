@@ -3,17 +3,19 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
 
 from craftmaps.learn.calibration import temperature
+from craftmaps.learn.choose_loss import MANY_ROWS, SAMPLE_ROWS, prefers_log
 from craftmaps.learn.classifier import OnePassClassifier
-from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, OneBit, OneVsRest, Unchanged
+from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, Encode, OneBit, OneVsRest, Unchanged
 from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
 from craftmaps.learn.intervals import set_scores
 from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.stream import Encode
+from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
@@ -22,10 +24,11 @@ from craftmaps.validation import check_choice
 class KernelClassifier(KernelMachine, OnePassClassifier):
     """Classify rows by a linear model of their features, with probabilities.
 
-    The default loss is the multinomial log-loss, sum_i w_i (-log p(y_i)) + alpha / 2 |W|^2 with
-    p = softmax(Z W + b). It has far fewer errors than the squared loss on the same features, and
-    its probabilities need no calibration. It is minimized in about ten passes over the features,
-    each of which costs much less than the sums that the squared loss needs.
+    The multinomial log-loss is sum_i w_i (-log p(y_i)) + alpha / 2 |W|^2 with p = softmax(Z W + b).
+    Where rows are many, it has far fewer errors than the squared loss on the same features, and
+    its probabilities need no calibration. It is minimized in some ten passes over the features,
+    each of which costs much less than the sums that the squared loss needs. Where rows are few,
+    the squared loss is as good and faster, so that the default chooses.
 
     Parameters
     ----------
@@ -39,8 +42,11 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands for a component for each
         row if there are at most 4,096, otherwise for 2,048 components.
-    loss : {"log", "squared"}, default="log"
-        "squared" makes this an `OnePassClassifier`, with `partial_fit` and `merge`.
+    loss : {"auto", "log", "squared"}, default="auto"
+        "squared" makes this an `OnePassClassifier`, with `partial_fit` and `merge`. "auto" takes
+        the log-loss if there are more than four rows for each feature. Otherwise it tries both
+        losses on 1,000 rows, and takes the log-loss only if that is clearly better, because it is
+        slower. With `class_weight`, codes or a given alpha, "auto" is the log-loss.
     alpha : "auto", float or sequence of floats, default="auto"
         The penalty, 1 / C on the scale of scikit-learn's LogisticRegression. "auto" lowers or
         raises alpha by half decades as long as the log-loss of rows that are held out falls. A
@@ -81,7 +87,10 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     intercept_ : ndarray of shape (n_classes,) or (1,)
     alpha_ : float
     alphas_, scores_ : ndarray of shape (n_alphas,) and (n_alphas, 1), or None
-        The alphas that were tried, and the summed log-loss of the rows held out.
+        The alphas that were tried, and the summed log-loss of the rows held out (with the squared
+        loss, their Brier score).
+    loss_ : {"log", "squared"} or None
+        What loss="auto" chose; None if the loss was given.
     n_passes_ : int
         Passes over the features that the fit took.
     encoder_ : TableEncoder or None
@@ -117,7 +126,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         feature_map: Any = "auto",
         *,
         budget: Any = None,
-        loss: str = "log",
+        loss: str = "auto",
         alpha: Any = "auto",
         codes: Any = "one-vs-rest",
         n_bits: int | None = None,
@@ -153,8 +162,35 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
         super()._set_targets(y, classes)
-        if self.loss == "log" and isinstance(self._code, OneVsRest) and len(self.classes_) == 2:
+        if self.loss != "squared" and isinstance(self._code, OneVsRest) and len(self.classes_) == 2:
             self._code = OneBit()
+
+    def _settle(
+        self, feature_map: Any, n_features: int, X: Any, y: np.ndarray, n_rows: int | None
+    ) -> None:
+        self.loss_ = None
+        if self.loss == "auto":
+            n_rows = max(n_rows or 0, X.shape[0])
+            self.loss_ = self._chosen_loss(feature_map, n_features, X, y, n_rows)
+
+    def _chosen_loss(
+        self, feature_map: Any, n_features: int, X: Any, y: np.ndarray, n_rows: int
+    ) -> str:
+        """The loss for loss="auto", see `craftmaps.learn.choose_loss`."""
+        if self._reads_once or self.decoding == DISCRIMINANT:
+            return "squared"
+        plain = self.class_weight is None and self.fit_intercept and is_auto(self.alpha)
+        coded = isinstance(self._code, CodeMatrix) or hasattr(feature_map, "penalty")
+        if not plain or coded or n_rows > MANY_ROWS * n_features:
+            return "log"
+        some = np.unique(np.linspace(0, X.shape[0] - 1, min(SAMPLE_ROWS, X.shape[0])).astype(int))
+        Z = X[some] if feature_map is None else feature_map.transform(X[some])
+        if sparse.issparse(Z):
+            return "log"
+        labels, alpha = self._targets(y[some]), getattr(feature_map, "alpha_", None)
+        if alpha is None:
+            alpha = OnePassClassifier().fit(Z, labels).alpha_
+        return "log" if prefers_log(Z, labels, len(self.classes_), alpha) else "squared"
 
     def _new_loss(self, fit: Fit) -> Loss:
         return LogLoss() if isinstance(self._code, OneVsRest) else BitLogLoss()
@@ -169,13 +205,13 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     def _check_targets(self, y: np.ndarray, *, whole: bool = False) -> None:
         # with the log-loss all labels are known before the first pass, also in a stream
-        several_passes = self.loss == "log" and isinstance(self.class_weight, str)
+        several_passes = self.loss != "squared" and isinstance(self.class_weight, str)
         super()._check_targets(y, whole=whole or several_passes)
 
     def _row_weights(
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
     ) -> np.ndarray | None:
-        if self.loss == "log" and isinstance(self.class_weight, str):
+        if self._loss_name == "log" and isinstance(self.class_weight, str):
             return weights
         return super()._row_weights(weights, y, targets)
 
@@ -194,11 +230,11 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     def _calibrate(self) -> None:
         self._begun()
-        if self.loss == "squared":
+        if self._loss_name == "squared":
             super()._calibrate()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("loss", self.loss, ("log", "squared"))
+        check_choice("loss", self.loss, ("auto", "log", "squared"))
         if self.loss == "log" and self.decoding == DISCRIMINANT:
             raise ValueError("decoding='discriminant' is for loss='squared'; use 'l2'.")

@@ -10,17 +10,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from craftmaps.learn.base import checked_weights
 from craftmaps.learn.checkpoint import Checkpoint, digest_of_targets, unpacked
-from craftmaps.learn.codes import Unchanged
+from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.passes import FeatureBlock, Rows
+from craftmaps.learn.row_checks import checked_weights
 from craftmaps.learn.rows_again import Batch, PassLog, RowsAgain, features_of
 from craftmaps.learn.solvers.solution import Solution
-from craftmaps.learn.stream import Encode, FeatureStream
+from craftmaps.learn.stream import FeatureStream
 from craftmaps.learn.summary import summary_of
 from craftmaps.learn.table_rows import TableLearner
 from craftmaps.search import AutoMap
@@ -28,8 +28,12 @@ from craftmaps.search.budget import Budget
 from craftmaps.validation import is_integer, is_number
 
 
-def _is_squared(machine: Any) -> bool:
+def _asks_for_squared(machine: Any) -> bool:
     return bool(machine.loss == "squared")
+
+
+def _is_squared(machine: Any) -> bool:
+    return bool(machine._loss_name == "squared")
 
 
 class KernelMachine(TableLearner, OnePass):
@@ -47,8 +51,14 @@ class KernelMachine(TableLearner, OnePass):
     max_passes: int
     alpha_per_target = False
     n_folds = 5
+    loss_: str | None = None  # what loss="auto" chose; None if the loss was given
     _pass_results: list[Any] | None = None  # in a checkpoint of a fit that takes several passes
     _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
+
+    @property
+    def _loss_name(self) -> str:
+        """The loss that is minimized; "auto" until it is chosen."""
+        return self.loss_ or self.loss
 
     @abstractmethod
     def _new_loss(self, fit: Fit) -> Loss: ...
@@ -105,17 +115,17 @@ class KernelMachine(TableLearner, OnePass):
         """Passes over the features that the solution took; 1 for the squared loss."""
         return self.solution_.n_passes
 
-    @available_if(_is_squared)
+    @available_if(_asks_for_squared)
     def partial_fit(self, X: Any, y: Any, *args: Any, **options: Any) -> Self:
         """Learn from further rows, with the squared loss only: see `OnePassClassifier`."""
         return super().partial_fit(X, y, *args, **options)
 
-    @available_if(_is_squared)
+    @available_if(_asks_for_squared)
     def merge(self, other: Self) -> Self:
         """Learn what another learner has learned, with the squared loss only."""
         return super().merge(other)
 
-    @available_if(_is_squared)
+    @available_if(_asks_for_squared)
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows, with the squared loss only: see `OnePassRegressor.forget`."""
         return super().forget(X, y, sample_weight)
@@ -134,8 +144,8 @@ class KernelMachine(TableLearner, OnePass):
         """
         if resumable and not _is_squared(self):
             raise ValueError(
-                f"resumable=True keeps the sums of loss='squared', and loss={self.loss!r} has "
-                f"none; save it without."
+                f"resumable=True keeps the sums of loss='squared', and the loss "
+                f"{self._loss_name!r} has none; save it without."
             )
         super().save(path, resumable=resumable, uncertainty=uncertainty)
 
@@ -149,7 +159,7 @@ class KernelMachine(TableLearner, OnePass):
     def _fit_blocks(self, blocks: Iterable[Any], checkpoint: Any, *args: Any) -> Self:
         if _is_squared(self):
             return super()._fit_blocks(blocks, checkpoint, *args)
-        if iter(blocks) is blocks:
+        if iter(blocks) is blocks and self.loss != "auto":
             raise ValueError(
                 f"loss={self.loss!r} takes several passes over the rows, and these blocks can be "
                 f"iterated only once; give a list, or what craftmaps.scale.read returns, or use "
@@ -164,7 +174,10 @@ class KernelMachine(TableLearner, OnePass):
     def _learn_blocks(
         self, blocks: Iterable[Any], kept: Checkpoint | None, progress: bool | None, classes: Any
     ) -> None:
-        if _is_squared(self) or kept is None:
+        if kept is not None and self.loss == "auto" and kept.restore() is None:
+            # which loss it is decides what a checkpoint keeps
+            self._begin_from_all(blocks, getattr(blocks, "n_rows", None), progress, classes)
+        if kept is None or _is_squared(self) or self._reads_once:
             super()._learn_blocks(blocks, kept, progress, classes)
             return
         position = kept.restore()
@@ -175,7 +188,7 @@ class KernelMachine(TableLearner, OnePass):
         before = None if position is None else self._stream
         if before is not None:
             self._stream = self._new_stream(
-                before.feature_map, before.n_features, None, before._Z.dtype
+                before.feature_map, before.n_features, None, before.dtype
             )
         super()._learn_blocks(blocks, None, progress, classes)
         stream = self._stream
@@ -195,17 +208,22 @@ class KernelMachine(TableLearner, OnePass):
         stream.solution = self._solve()
         kept.save(now, finished=True)
 
+    @property
+    def _reads_once(self) -> bool:
+        """Whether the rows come from an iterator, which allows a single pass."""
+        blocks = self._blocks_again
+        return blocks is not None and iter(blocks) is blocks
+
     def _begin_from_all(self, *args: Any) -> None:
         if not hasattr(self, "_stream"):  # otherwise the map comes from a checkpoint
             super()._begin_from_all(*args)
 
     def for_checkpoint(self) -> Self:
         """What a checkpoint stores: the map, and the results of passes so far."""
-        stream = self._stream
-        if not isinstance(stream, RowsAgain):
-            return self
-        light = copy(self)
+        stream, light = self._stream, copy(self)
         light.__dict__.pop("_blocks_again", None)
+        if not isinstance(stream, RowsAgain):
+            return light
         light._stream = stream.closed()
         if stream.solution is None and stream.log is not None:
             light._stream = FeatureStream(
@@ -222,6 +240,10 @@ class KernelMachine(TableLearner, OnePass):
             return super()._new_stream(feature_map, n_features, n_rows, dtype)
         again = None if self._blocks_again is None else self._batches_again
         return RowsAgain(feature_map, n_features, dtype, self._encode, again)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("loss_", None)
 
     def _batches_again(self) -> Iterator[Batch]:
         for block in self._blocks_again:

@@ -9,14 +9,14 @@ from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from craftmaps.learn.base import FLOATS
-from craftmaps.learn.codes import Unchanged
+from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.mergeable import CHECKPOINT_SECONDS, Mergeable
+from craftmaps.learn.mergeable import Mergeable
+from craftmaps.learn.row_checks import FLOATS
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.learn.solvers.solution import Solution, check_weight
 from craftmaps.learn.stored import check_components
-from craftmaps.learn.stream import Encode, FeatureStream
+from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 from craftmaps.validation import is_integer
@@ -55,19 +55,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
         to have it used as it is.
     n_components : int or None, default=None
-        Number of components, those of the largest variance; None takes as many as features.
+        Number of components to keep, largest variance first. None keeps one per feature.
     block_rows : int, default=4096
-        Rows whose features are held at a time and enter the sums together.
+        Number of rows whose features are held in memory and added to the sums together.
     map_rows : int or None, default=10000
         Rows that the feature map is fitted on, as in `OnePassRegressor`.
     decay : float or None, default=None
-        What the weight of every row is multiplied by whenever another row comes.
+        Factor on the weight of every earlier row when another row arrives.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features of the map)
-        Of length 1; the largest entry of each is positive. Where rows do not vary in so many
-        directions, the last components are 0.
+        Unit vectors whose largest entry is positive. If the rows vary in fewer directions, the
+        last components are 0.
     explained_variance_ : ndarray of shape (n_components,)
     explained_variance_ratio_ : ndarray of shape (n_components,)
     mean_ : ndarray of shape (n_features of the map,)
@@ -78,7 +78,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
     Notes
     -----
     For E features of n rows the pass takes n E^2 operations and 8 E^2 bytes, the components 4/3 E^3
-    operations. A file has the components; with `resumable=True` it has the sums too.
+    operations. A saved file holds the components, and with `resumable=True` also the sums.
 
     Examples
     --------
@@ -150,30 +150,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         """Unlearn rows, see `OnePassRegressor.forget`; y is ignored."""
         return super().forget(X, None, sample_weight)
 
-    def fit_blocks(
-        self,
-        blocks: Iterable[Any],
-        *,
-        checkpoint: Any = None,
-        checkpoint_every: float = CHECKPOINT_SECONDS,
-        progress: bool | None = None,
-        every: Any = None,
-    ) -> Self:
-        """Learn from an iterable of X, (X, y) or (X, y, sample_weight); y is ignored.
-
-        The other parameters are those of `OnePassRegressor.fit_blocks`.
-        """
-        return super().fit_blocks(
-            _in_threes(blocks),
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            progress=progress,
-            every=every,
-        )
-
     def transform(self, X: Any) -> np.ndarray:
         """Coordinates of rows along the components, of shape (n_samples, n_components)."""
         return np.concatenate(list(self._predicted(X)))
+
+    def _fit_blocks(self, blocks: Iterable[Any], *args: Any) -> Self:
+        return super()._fit_blocks(_in_pairs(blocks), *args)
 
     @property
     def _components(self) -> Any:
@@ -265,8 +247,8 @@ def _with_signs(vectors: np.ndarray) -> np.ndarray:
     return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
-class _Threes:
-    """Blocks that can be iterated again, with no target where they have none."""
+class _Pairs:
+    """Blocks that can be iterated again, where X alone becomes (X, None)."""
 
     def __init__(self, blocks: Iterable[Any]) -> None:
         self._blocks = blocks
@@ -275,8 +257,8 @@ class _Threes:
         return ((block, None) if hasattr(block, "shape") else block for block in self._blocks)
 
 
-def _in_threes(blocks: Iterable[Any]) -> Iterable[Any]:
-    if hasattr(blocks, "fingerprint"):  # of files, which always name a target
+def _in_pairs(blocks: Iterable[Any]) -> Iterable[Any]:
+    if hasattr(blocks, "fingerprint"):  # blocks from files always have targets
         return blocks
-    threes = _Threes(blocks)
-    return iter(threes) if iter(blocks) is blocks else threes
+    pairs = _Pairs(blocks)
+    return iter(pairs) if iter(blocks) is blocks else pairs

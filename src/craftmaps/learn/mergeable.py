@@ -1,75 +1,42 @@
-"""Learners whose sums add: streams, blocks and files, merging, and forgetting."""
+"""Learners whose sums add: streams of rows, parts on a cluster, merging and forgetting."""
 
-from collections.abc import Iterable
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
 
-from craftmaps.learn.base import Learner, checked_weights
+from craftmaps.learn.features import fill_features
+from craftmaps.learn.fit_blocks import BlockLearner
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.removal import probe_without
-from craftmaps.learn.stream import fill_features
-from craftmaps.validation import is_number, warn
-
-CHECKPOINT_SECONDS = 60.0  # between two checkpoints
+from craftmaps.learn.row_checks import checked_weights
+from craftmaps.validation import is_number
 
 
-class Mergeable(Learner):
-    """A learner that keeps sums of its rows, which other rows can be added to or taken from."""
+class Mergeable(BlockLearner):
+    """A learner that keeps sums of its rows, so that rows can be added and removed."""
 
     decay: float | None = None
 
-    def _check_mergeable(self, other: Any) -> None:
-        """Complain if the targets of another learner of this kind do not fit these."""
-
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from further rows. The system is solved when a result is first asked for.
+        """Learn from more rows. The system is solved when a result is first asked for.
 
-        If this raises, or is interrupted, the learner is what it was before, so that the call can
-        be repeated.
+        If this raises an error or is interrupted, the learner is unchanged and the call can be
+        repeated.
 
         Parameters
         ----------
         X, y, sample_weight
-            Rows as for `fit`. The first call fits the map, on a sample of `map_rows` of its rows.
-        """
-        self._take(X, y, sample_weight, Progress(None, shown=False))
-        return self
+            Rows as for `fit`. The first call also fits the map, on a sample of `map_rows` rows.
 
-    def fit_blocks(
-        self,
-        blocks: Iterable[Any],
-        *,
-        checkpoint: Any = None,
-        checkpoint_every: float = CHECKPOINT_SECONDS,
-        progress: bool | None = None,
-        every: Any = None,
-    ) -> Self:
-        """Learn from an iterable of (X, y) or (X, y, sample_weight), whatever its length.
-
-        Parameters
-        ----------
-        blocks : iterable
-            What `craftmaps.scale.blocks.read` returns, for example. If it can be iterated again, a
-            first pass collects the rows that the map is fitted on, a uniform sample of all rows. An
-            iterator can be read only once, so the map is fitted on its first `map_rows` rows.
-        checkpoint : path of a folder, default=None
-            Where to write what was learned, so that the same call goes on from there after the
-            process was killed; the model is the same, to the last bit on the same machine. After
-            the end, the call returns the model without learning a row again. A folder of other
-            rows or parameters is refused.
-        checkpoint_every : float, default=60.0
-            Seconds between two checkpoints.
-        progress : bool or None, default=None
-            None shows a line of progress if standard error is a terminal.
-        every : float
-            The former name of `checkpoint_every`.
+        Returns
+        -------
+        self
         """
-        seconds = renamed_every(every, checkpoint_every)
-        return self._fit_blocks(blocks, checkpoint, seconds, progress)
+        return self._take(X, y, sample_weight)
 
     def merge(self, other: Self) -> Self:
-        """Learn what `other` has learned from its rows with the same map; it stays as it is."""
+        """Learn what `other` has learned with the same map; `other` is not changed."""
         if type(other) is not type(self):
             raise ValueError(
                 f"a {type(self).__name__} merges with another one, not with a "
@@ -89,23 +56,26 @@ class Mergeable(Learner):
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows: the model becomes what it would be, had it never seen them.
+        """Unlearn rows: the model becomes what it would be if it had never seen them.
 
-        The sums of these rows are subtracted, and the rows leave the sample by which "auto" chooses
-        alpha, which it does anew. The feature map stays as it is, whatever rows it was fitted on.
+        The sums of these rows are subtracted, and the rows are removed from the sample by which
+        "auto" chooses alpha, so alpha may change. The feature map stays as it is.
 
         Parameters
         ----------
         X, y, sample_weight
             Rows as they were learned, in any order and any blocks.
 
+        Returns
+        -------
+        self
+
         Raises
         ------
         ValueError
-            If what would be left cannot be sums of rows, because some of these were never learned,
-            or if too little would be left. Nothing is changed then. As long as all rows are kept,
-            which they are if there are fewer of them than features, every row that was never
-            learned is noticed. Later only those are noticed that the sums show to be missing.
+            If some rows were never learned, or if too little would be left. Nothing is changed
+            then. With fewer rows than features, all rows are kept, and every row that was never
+            learned is noticed. Later it is noticed only if the remaining sums are impossible.
         """
         self._begun().check_open()
         if self.decay is not None and self.decay != 1:
@@ -125,8 +95,43 @@ class Mergeable(Learner):
             draft._probe = probe_without(self._probe, rows)
         return self
 
+    def emptied(self, first_row: int = 0) -> Self:
+        """Return a copy with the same fitted map that has seen no rows.
+
+        `first_row` is the place of the first row that the copy will see, if it learns from a part
+        of all rows.
+        """
+        part = copy(self)
+        part._stream = self._begun().emptied()
+        part._stream.first_row = first_row
+        return part
+
+    def sums(self) -> bytes:
+        """Return what was learned, without the map, for `with_sums` and `add_sums`."""
+        return self._begun().to_bytes()
+
+    def with_sums(self, sums: Any) -> Self:
+        """Return a copy that has learned only the `sums` of an emptied copy of this learner."""
+        part = copy(self)
+        part._stream = self._begun().from_bytes(sums)
+        return part
+
+    def add_sums(self, sums: Any) -> Self:
+        """Add the `sums` of an emptied copy of this learner."""
+        self._stream.merge(self._begun().from_bytes(sums))
+        return self
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        """Learn from a block, all of it or nothing."""
+        with self._draft() as draft:
+            draft._learn(X, y, sample_weight, Progress(None, shown=False), classes)
+        return self
+
+    def _check_mergeable(self, other: Any) -> None:
+        """Raise ValueError if the targets of another learner do not fit the targets here."""
+
     def _check_rest(self, removed: float) -> None:
-        """Complain if the learner could not be solved after a weight of `removed` is gone."""
+        """Raise ValueError if nothing could be solved after rows of this weight are removed."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -138,7 +143,7 @@ class Mergeable(Learner):
         self._stream.merge(other._stream)
 
     def _has_features_of(self, other: Self) -> bool:
-        """Whether both maps make the same features of a row of each, for as many folds."""
+        """Whether both maps give the same features for one row of each learner."""
         mine, theirs = self._stream, other._stream
         if mine.n_features != theirs.n_features or len(mine.folds) != len(theirs.folds):
             return False
@@ -147,11 +152,3 @@ class Mergeable(Learner):
             fill_features(stream.feature_map, self._probe, features[:1])
             fill_features(stream.feature_map, other._probe, features[1:])
         return bool(np.allclose(Z[0], Z[1], rtol=1e-4, atol=1e-4 * np.abs(Z).max()))
-
-
-def renamed_every(every: Any, checkpoint_every: float) -> float:
-    """The value of `checkpoint_every`, which used to be called `every`."""
-    if every is None:
-        return checkpoint_every
-    warn("every= is called checkpoint_every= now, and the old name will be removed.", FutureWarning)
-    return float(every)

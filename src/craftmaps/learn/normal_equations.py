@@ -1,4 +1,4 @@
-"""What one pass over the rows keeps: sums that add."""
+"""The sums that one pass over the rows keeps."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,17 +8,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from craftmaps.learn.block_sums import BlockSums, check_finite, check_squares, checked_block
 from craftmaps.learn.removal import rest_of
 from craftmaps.learn.solvers.memory import refuse_if_too_large
+from craftmaps.learn.stored import check_sums
 from craftmaps.loops.triangle import add_to_triangle
-from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
-from craftmaps.threads import for_each_block, renew_after_fork
-from craftmaps.validation import is_integer, is_number
+from craftmaps.threads import renew_after_fork
+from craftmaps.validation import is_number
 
-_ROWS = 4096  # rows of a rank-k update when the caller gives more at once
-_SAMPLE = 64  # rows that tell whether columns are far from zero
-_FAR = 0.5  # standard deviations from zero beyond which a mean is removed before squaring
+_MAX_BLOCK_ROWS = 4096  # more rows are added in several rank-k updates
 _ARRAYS = ("hessian", "gradient", "z_mean", "y_mean", "y_square")
 
 
@@ -26,27 +25,29 @@ _ARRAYS = ("hessian", "gradient", "z_mean", "y_mean", "y_square")
 class NormalEquations:
     """The sums of ridge regression: H = sum w (z - m)(z - m)^T, G = sum w (z - m)(y - v)^T.
 
-    m and v are the weighted means of features z and targets y. The sums of two sets of rows merge
-    into those of their union (Chan, Golub and LeVeque), so blocks, files and machines add up to one
-    pass. Blocks enter as one rank-k update in their own precision, and are summed in float64. A
-    column far from zero is shifted towards it first, so that large offsets cost no digits.
+    m and v are the weighted means of features z and targets y. Sums of two sets of rows can be
+    merged into the sums of all rows (Chan, Golub and LeVeque), so blocks, files and machines add up
+    to one pass. A block is one rank-k update in its own precision, and updates are summed in
+    float64. Columns far from zero are shifted first, so that large offsets cost no digits.
 
-    Memory: 8 E^2 bytes for E features, 4 E^2 more while float32 blocks arrive, 8 E per target.
+    For E features the sums take 8 E^2 bytes, 4 E^2 more while float32 blocks arrive, and 8 E bytes
+    per target.
 
     Attributes
     ----------
     n_rows : int
-        Rows seen.
+        Number of rows seen.
     weight : float
-        Their total weight; n_rows without weights and `scale`.
+        Total weight of the rows. It is n_rows if neither weights nor `scale` are used.
     n_features, n_targets : int
     z_mean, y_mean : ndarray of shape (n_features,) and (n_targets,)
+        The means m and v.
     gradient : ndarray of shape (n_features, n_targets)
-        G, centred.
+        The matrix G.
     y_square : ndarray of shape (n_targets,)
         sum w (y - v)^2.
     precision : dtype
-        That of the least precise block seen, which bounds what the sums are good for.
+        Type of the least precise block seen, which limits the accuracy of the sums.
 
     References
     ----------
@@ -77,14 +78,14 @@ class NormalEquations:
         self.n_features = 0
         self.n_targets = 0
         self.precision = np.dtype(np.float64)
-        self._work: list[np.ndarray] = []  # one matrix, perhaps shared
+        self._work: list[np.ndarray] = []  # one matrix, which may be shared
         self._lending = Lock()
-        self._lent_diagonal: np.ndarray | None = None  # of H, while a borrower may write over it
+        self._lent_diagonal: np.ndarray | None = None  # while H is lent
         renew_after_fork(self)
 
     @property
     def hessian(self) -> np.ndarray:
-        """H as a full symmetric matrix (a copy)."""
+        """H as a full symmetric matrix; this is a copy."""
         full = np.tril(self._lower)
         return full + np.tril(full, -1).T
 
@@ -96,19 +97,20 @@ class NormalEquations:
         Z : array of shape (n_rows, n_features), float32 or float64
         Y : array of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : array of shape (n_rows,), default=None
-            Not negative; a row of weight 2 counts as two rows.
+            Weights, not negative. A row of weight 2 counts as two rows.
         overwrite : bool, default=False
-            Whether Z may be used as work space, which saves a copy.
+            Whether Z may be overwritten, which saves a copy.
 
         Returns
         -------
         self
         """
-        Z, Y, weights = _checked(Z, Y, sample_weight)
-        blocks = [slice(start, start + _ROWS) for start in range(0, len(Z), _ROWS)]
-        if len(blocks) > 1:  # the last rows are as good as the first, before any is added
+        Z, Y, weights = checked_block(Z, Y, sample_weight)
+        starts = range(0, len(Z), _MAX_BLOCK_ROWS)
+        blocks = [slice(start, start + _MAX_BLOCK_ROWS) for start in starts]
+        if len(blocks) > 1:  # all rows are checked before any is added
             for rows in blocks:
-                _check_block(Z[rows], Y[rows])
+                check_squares(Z[rows], Y[rows])
         self._make_room(Z.shape[1], Y.shape[1], Z.dtype)
         for rows in blocks:
             block = Z[rows] if overwrite else Z[rows].copy()
@@ -117,36 +119,28 @@ class NormalEquations:
         return self
 
     def share_work(self, other: "NormalEquations") -> Self:
-        """Use the work matrix of another set of sums, of the same number of features."""
+        """Use the work matrix of other sums with the same number of features."""
         self._work = other._work
         return self
 
     def merge(self, other: "NormalEquations") -> Self:
-        """Add the rows of `other`, which stays as it is."""
+        """Add the rows of `other`, which is not changed."""
         if not other.n_features:
             return self
         if not self.n_features:
             self._make_room(other.n_features, other.n_targets, other.precision)
         self._check_sizes(other.n_features, other.n_targets)
         if other.weight:
-            self._combine(
-                other._lower,
-                (),
-                other.gradient,
-                other.y_square,
-                other.z_mean,
-                other.y_mean,
-                other.weight,
-            )
+            self._combine(other._lower, other)
         self.n_rows += other.n_rows
         self.precision = min(self.precision, other.precision, key=lambda d: d.itemsize)
         return self
 
     def subtract(self, other: "NormalEquations") -> Self:
-        """Remove the rows of `other`, which stays as it is: the inverse of `merge`.
+        """Remove the rows of `other`, which is not changed: the inverse of `merge`.
 
-        Raises ValueError, and changes nothing, if the rows of `other` cannot be among these, or if
-        less would be left than rounding errors allow.
+        This raises ValueError and changes nothing if the rows of `other` cannot be among the rows
+        here, or if so few rows would be left that rounding errors dominate.
         """
         if not other.n_features or not other.n_rows:
             return self
@@ -155,7 +149,7 @@ class NormalEquations:
         return self
 
     def scale(self, factor: float) -> Self:
-        """Multiply the weight of every row by a number, for instance to let rows fade."""
+        """Multiply the weight of every row by a number, for example to let rows fade."""
         if not is_number(factor) or factor < 0:
             raise ValueError(f"factor must be a number of at least 0, got {factor!r}.")
         if self.n_features:
@@ -165,7 +159,7 @@ class NormalEquations:
         return self
 
     def system(self, fit_intercept: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """H (a Fortran-ordered copy, lower triangle only), G and |y|^2, about the means or zero."""
+        """Return copies of H (its lower triangle), G and |y|^2, about the means or about zero."""
         lower = self._lower.copy(order="F")
         if fit_intercept:
             return lower, self.gradient.copy(), self.y_square.copy()
@@ -175,10 +169,10 @@ class NormalEquations:
 
     @contextmanager
     def lent(self) -> Iterator[np.ndarray]:
-        """H about the means, in the lower triangle of the matrix that keeps it.
+        """Lend the matrix that holds H in its lower triangle.
 
-        The borrower may write into the upper triangle, which nothing else uses, and the diagonal,
-        which is put right afterwards.
+        The borrower may write into the upper triangle, which nothing else uses, and into the
+        diagonal, which is restored afterwards.
         """
         with self._lending:
             self._lent_diagonal = self._lower.diagonal().copy()
@@ -188,7 +182,7 @@ class NormalEquations:
                 self._take_back()
 
     def after_fork(self) -> None:
-        """Take back in a forked child what a thread of the parent had borrowed."""
+        """Restore in a forked child what a thread of the parent had borrowed."""
         self._lending = Lock()
         self._take_back()
 
@@ -198,9 +192,9 @@ class NormalEquations:
             self._lent_diagonal = None
 
     def add_constant_targets(self, positions: np.ndarray, value: float) -> Self:
-        """Insert targets that had the same value in every row so far, as a class not yet seen has.
+        """Insert targets that had the same value in every row so far, such as unseen classes.
 
-        `positions` are their columns afterwards. Centred sums of a constant are zero.
+        `positions` are their columns afterwards. Their centered sums are zero.
         """
         self.n_targets += len(positions)
         old = np.setdiff1d(np.arange(self.n_targets), positions)
@@ -212,7 +206,7 @@ class NormalEquations:
         return self
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Plain arrays (H as its packed lower triangle) and metadata, for files and wires."""
+        """Return arrays (H as a packed lower triangle) and metadata, for files and clusters."""
         metadata = {
             "n_rows": self.n_rows,
             "weight": self.weight,
@@ -228,9 +222,9 @@ class NormalEquations:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> Self:
-        """The inverse of `to_arrays`."""
+        """Return sums from what `to_arrays` returned."""
         self = cls()
-        _check_sums(arrays, metadata)
+        check_sums(arrays, metadata)
         for name in ("n_rows", "weight", "n_features", "n_targets"):
             setattr(self, name, metadata[name])
         self.precision = np.dtype(metadata["precision"])
@@ -242,7 +236,7 @@ class NormalEquations:
         return self
 
     def __copy__(self) -> Self:
-        """The same sums, which change no longer with these; the work matrix is shared."""
+        """Return a copy of the sums, which shares only the work matrix."""
         other = type(self)()
         other.__dict__.update(self.__dict__ | {"_lending": other._lending})
         if self.n_features:
@@ -279,37 +273,13 @@ class NormalEquations:
             )
 
     def _add(self, Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Add a block, using its memory."""
-        weight = float(len(Z) if weights is None else weights.sum())
-        if weight == 0:
-            return
-        if weights is not None and not weights.all():  # what they hold would shift the reference
-            some = weights > 0
-            Z, Y, weights = Z[some], Y[some], weights[some]
-        reference = _reference(Z)
-        if reference.any():
-            _subtract(Z, reference)
-        root = np.ones(len(Z), Z.dtype) if weights is None else np.sqrt(weights).astype(Z.dtype)
-        Y = Y.astype(np.float64)
-        y_mean = Y.mean(axis=0) if weights is None else weights @ Y / weight
-        centred = Y - y_mean
-        y_square = np.einsum("ij,ij,i->j", centred, centred, np.square(root, dtype=np.float64))
-        if weights is not None:
-            Z *= root[:, None]
-            centred *= root[:, None]
-        # One product gives the cross sums with the targets and, in the last column, sum w (z - r).
-        right = np.column_stack([centred.astype(Z.dtype, copy=False), root])
-        with np.errstate(over="ignore", invalid="ignore"):
-            cross = (Z.T @ right).astype(np.float64)
-        check_finite(cross, Z)
-        offset = cross[:, -1] / weight
-        z_mean = reference + offset
-        part = self._rank_k(Z)
-        around = ((-weight, offset),)  # from sums about the reference to sums about the mean
-        self._combine(part, around, cross[:, :-1], y_square, z_mean, y_mean, weight)
+        """Add a block, whose memory is overwritten."""
+        block = BlockSums.of(Z, Y, weights)
+        if block is not None:
+            self._combine(self._rank_k(block.Z), block, ((-block.weight, block.offset),))
 
     def _rank_k(self, Z: np.ndarray) -> np.ndarray | None:
-        """Z^T Z in one triangle: returned for float32, already added for float64."""
+        """Return the lower triangle of Z^T Z; float64 is added to H at once, and gives None."""
         if Z.dtype == np.float64:
             with np.errstate(over="ignore"):
                 check_finite(np.einsum("ij,ij->j", Z, Z), Z)  # before anything is added
@@ -322,102 +292,23 @@ class NormalEquations:
         return self._work[0]
 
     def _combine(
-        self,
-        part: np.ndarray | None,
-        outer: tuple[tuple[float, np.ndarray], ...],
-        gradient: np.ndarray,
-        y_square: np.ndarray,
-        z_mean: np.ndarray,
-        y_mean: np.ndarray,
-        weight: float,
+        self, part: np.ndarray | None, sums: Any, outer: tuple[tuple[float, np.ndarray], ...] = ()
     ) -> None:
-        """Merge centred sums; `outer` are rank-one terms (scale, vector) that belong to `part`."""
-        total = self.weight + weight
-        z_step, y_step = z_mean - self.z_mean, y_mean - self.y_mean
-        between = self.weight * weight / total
+        """Merge centered sums of other rows.
+
+        Their H is `part`, or None if it was added already, and rank-one terms (scale, vector) in
+        `outer`. `sums` is a BlockSums or NormalEquations with the rest.
+        """
+        total = self.weight + sums.weight
+        z_step, y_step = sums.z_mean - self.z_mean, sums.y_mean - self.y_mean
+        between = self.weight * sums.weight / total
         terms = [term for term in (*outer, (between, z_step)) if term[0]]
         scales = np.array([scale for scale, _ in terms])
         vectors = np.array([vector for _, vector in terms]).reshape(len(terms), self.n_features)
         add_to_triangle(self._lower, part, scales, vectors)
-        self.gradient += gradient
+        self.gradient += sums.gradient
         self.gradient += between * np.outer(z_step, y_step)
-        self.y_square += y_square + between * y_step**2
-        self.z_mean += weight / total * z_step
-        self.y_mean += weight / total * y_step
+        self.y_square += sums.y_square + between * y_step**2
+        self.z_mean += sums.weight / total * z_step
+        self.y_mean += sums.weight / total * y_step
         self.weight = total
-
-
-def _check_sums(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
-    """Raise ValueError unless arrays have the sizes that the metadata say."""
-    n_features, n_targets = metadata["n_features"], metadata["n_targets"]
-    counts = (metadata["n_rows"], n_features, n_targets)
-    expect(all(is_integer(n) and n >= 0 for n in counts), "rows, features and targets are counted")
-    expect(is_number(metadata["weight"]) and metadata["weight"] >= 0, "a weight of at least 0")
-    expect(metadata["precision"] in ("float32", "float64"), "sums of float32 or float64")
-    shapes = {
-        "hessian": (n_features * (n_features + 1) // 2,),
-        "gradient": (n_features, n_targets),
-        "z_mean": (n_features,),
-        "y_mean": (n_targets,),
-        "y_square": (n_targets,),
-    }
-    expect(arrays.keys() == (shapes.keys() if n_features else set()), "the arrays of sums")
-    for name, array in arrays.items():
-        expect_array(name, array, "f", shapes[name])
-        expect(bool(np.isfinite(array).all()), f"finite {name}")
-    if n_features:  # sums of squares, up to what is left of rows that were taken out again
-        columns = np.arange(n_features)
-        squares = arrays["hessian"][columns * n_features - columns * (columns - 1) // 2]
-        expect(bool((squares >= -1e-6 * np.abs(squares).max()).all()), "squares of features")
-
-
-def _reference(Z: np.ndarray) -> np.ndarray:
-    """For each column, what to subtract before squares are summed: zero, or about its mean.
-
-    A sample is enough: a reference within a few standard deviations of the mean loses no digits.
-    """
-    sample = Z[:: max(1, len(Z) // _SAMPLE)].astype(np.float64)
-    with np.errstate(over="ignore"):
-        mean, spread = sample.mean(axis=0), sample.std(axis=0)
-    return np.where(np.abs(mean) > _FAR * spread, mean, 0.0).astype(Z.dtype)
-
-
-def check_finite(sums: np.ndarray, Z: np.ndarray) -> None:
-    """Complain about rows whose sums overflow, before they are added to others."""
-    if not np.isfinite(sums).all():
-        raise ValueError(
-            f"features or targets are too large for {Z.dtype}, or not finite: the largest feature "
-            f"is {np.abs(Z).max():.3g}; scale the rows, for instance to unit norm."
-        )
-
-
-def _check_block(Z: np.ndarray, Y: np.ndarray) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        check_finite(np.einsum("ij,ij->j", Z, Z), Z)
-        check_finite(Y.sum(axis=0, dtype=np.float64), Z)
-
-
-def _subtract(Z: np.ndarray, reference: np.ndarray) -> None:
-    def task(start: int, stop: int) -> None:
-        Z[start:stop] -= reference
-
-    for_each_block(task, len(Z), Z.strides[0])
-
-
-def _checked(Z: Any, Y: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    Z = np.asarray(Z)
-    Z = np.ascontiguousarray(Z, dtype=Z.dtype if Z.dtype == np.float32 else np.float64)
-    Y = np.asarray(Y)
-    Y = Y[:, None] if Y.ndim == 1 else Y
-    if Z.ndim != 2 or Y.ndim != 2 or len(Z) != len(Y):
-        raise ValueError(
-            f"Z and Y must be matrices of equally many rows, got shapes {Z.shape} and {Y.shape}."
-        )
-    if weights is None:
-        return Z, Y, None
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (len(Z),) or not (weights >= 0).all() or not np.isfinite(weights).all():
-        raise ValueError(
-            f"sample_weight must be {len(Z)} finite numbers that are not negative, one per row."
-        )
-    return Z, Y, weights

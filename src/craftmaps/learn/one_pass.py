@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.learn.codes import Discriminant
+from craftmaps.learn.discriminant import Discriminant
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import Mergeable
 from craftmaps.learn.normal_equations import NormalEquations
@@ -158,6 +158,7 @@ class OnePass(Mergeable):
         total = problem.total()
         if is_auto(alpha) and stream.sample.weights.any():
             options["left_out"] = self._held_sample(problem)
+            options["hint"] = getattr(stream.feature_map, "alpha_", None)
         solution = ridge.solve(total, alpha, per_target=self.alpha_per_target, **options)
         solution.y_mean, solution.y_spread = total.y_mean, np.sqrt(total.y_square / total.weight)
         if self._wants_discriminant():

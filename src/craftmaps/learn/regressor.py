@@ -8,11 +8,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.bands import Bands
-from craftmaps.learn.base import FLOATS, refuse_text
-from craftmaps.learn.codes import Unchanged
+from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
+from craftmaps.learn.row_checks import FLOATS, refuse_text
 from craftmaps.learn.stored import check_regressor
-from craftmaps.learn.stream import Encode
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_squares
 
@@ -21,38 +20,38 @@ from craftmaps.validation import check_squares
 class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
     """Exact ridge regression on the features of a map: min |Y - Z W - c|^2 + alpha |W|^2.
 
-    One pass over the rows keeps sums of size n_components^2, and a sample of the rows by which
-    "auto" chooses alpha. The result for an alpha is the same whether rows come at once, in blocks,
-    or merged from several learners.
+    One pass over the rows keeps sums of size n_components^2, and a sample of rows that chooses
+    alpha. For a given alpha the result is the same whether rows come at once, in blocks, or merged
+    from several learners.
 
     Parameters
     ----------
     feature_map : transformer or None, default=None
         Turns rows into features: a map of this package or any scikit-learn transformer. None
-        takes the rows as they are. A clone of it is fitted on a sample of the rows, see `map_rows`;
-        wrap a fitted map in `sklearn.frozen.FrozenEstimator` to have it used as it is.
+        uses the rows themselves. A clone is fitted on a sample of the rows, see `map_rows`. To use
+        a fitted map as it is, wrap it in `sklearn.frozen.FrozenEstimator`.
     alpha : "auto", "gcv", float or sequence of floats, default="auto"
-        The penalty, on the scale of scikit-learn's Ridge. "auto" takes the least squared error of
-        a uniform sample of up to 1,024 rows, each of which is left out in turn; these errors are
-        exact and come from the sums. "gcv" takes the minimum of generalized cross-validation,
-        which can be far too small where rows differ in leverage. Of a sequence, the alpha with the
-        least K-fold error is taken, for which sums are kept per fold.
+        The penalty, on the scale of scikit-learn's Ridge. "auto" minimizes the exact
+        leave-one-out squared error of a uniform sample of up to 1,024 rows, which is computed from
+        the sums. "gcv" minimizes generalized cross-validation, which can be far too small where
+        rows differ in leverage. From a sequence, the alpha with the least K-fold error is chosen,
+        and sums are kept per fold.
     fit_intercept : bool, default=True
-        Whether to fit c, which is not penalised.
+        Whether to fit the intercept c, which is not penalized.
     alpha_per_target : bool, default=False
         Whether each target may get its own alpha.
     n_folds : int, default=5
-        Folds for a sequence of alphas; row i of the stream belongs to fold i mod n_folds.
+        Number of folds for a sequence of alphas. Row i of the stream is in fold i mod n_folds.
     block_rows : int, default=4096
-        Rows whose features are held at a time and enter the sums together.
+        Number of rows whose features are held in memory and added to the sums together.
     map_rows : int or None, default=10000
-        The feature map is fitted on a uniform sample of so many rows, chosen by their places in the
-        stream; on all rows if there are no more, or if it is None. A map with `n_components` gets
-        at least two rows for each of them. `partial_fit` samples its first block, and `fit_blocks`
-        takes the first rows of an iterator that can be read only once.
+        Number of rows that the feature map is fitted on, a uniform sample chosen by place in the
+        stream. None uses all rows. A map with `n_components` gets at least two rows per component.
+        `partial_fit` samples its first block, and `fit_blocks` takes the first rows of an iterator
+        that can be read only once.
     decay : float or None, default=None
-        What the weight of every row is multiplied by whenever another row comes, for streams that
-        change: with 0.999, a row counts half after 700 others. None forgets nothing.
+        Factor on the weight of every earlier row when another row arrives, for streams that
+        change. With 0.999, a row counts half after 700 others. None forgets nothing.
 
     Attributes
     ----------
@@ -60,8 +59,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
     intercept_ : float or ndarray of shape (n_targets,)
     alpha_ : float or ndarray of shape (n_targets,)
     jitter_ : float or ndarray
-        The most that had to be added to `alpha_` because the system was singular to working
-        precision; 0 usually, and a warning otherwise. With a given alpha, the jitter of each
+        The largest amount added to `alpha_` because the system was singular to working precision.
+        It is usually 0; otherwise there is a warning. With a given alpha, the jitter of each
         feature is proportional to its squared norm.
     condition_ : float or ndarray
         Condition number of the system that was solved: LAPACK's estimate in the 1-norm for
@@ -77,10 +76,10 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
 
     Notes
     -----
-    Features of float32 rows are float32. The sums of their products are float64; beyond 2048
-    features the products within a block of rows are float32, at half the time, which bounds from
-    below the alpha that makes a difference. A row of sample_weight 2 counts as two rows, in GCV
-    too: give weights of mean 1 there.
+    Features of float32 rows are float32, and the sums of their products are float64. Beyond 2048
+    features, products within a block of rows are float32, which takes half the time but limits how
+    small an effective alpha can be. A row of sample_weight 2 counts as two rows, also in GCV, which
+    therefore needs weights of mean 1.
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a

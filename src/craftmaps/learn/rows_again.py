@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from craftmaps.learn.codes import Encode
+from craftmaps.learn.features import check_features, fill_features
 from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.passes import FeatureBlock, Task
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers.memory import available_bytes
-from craftmaps.learn.stream import Encode, FeatureStream, check_features, fill_features
+from craftmaps.learn.stream import FeatureStream
 
 _SHARE_OF_MEMORY = 0.5  # that features may take, of what is available
 _BLOCK_BYTES = 1 << 26  # of features that are made at a time, if they are not kept
@@ -72,17 +74,11 @@ class RowsAgain(FeatureStream):
         again: Callable[[], Iterable[Batch]] | None = None,
     ) -> None:
         super().__init__(feature_map, n_features, 0, dtype, encode)
-        self._dtype = dtype
         self._again = again
         self._features: list[np.ndarray] | None = []
         self._batches: list[Batch] = []
         self._room_left = _SHARE_OF_MEMORY * (available_bytes() or np.inf)
         self.log: PassLog | None = None
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The precision of features."""
-        return self._dtype
 
     @property
     def keeps_features(self) -> bool:
@@ -91,9 +87,9 @@ class RowsAgain(FeatureStream):
 
     def add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, progress: Progress) -> None:
         """Take validated rows."""
-        self._forget()
+        self._forget_results()
         weights = np.ones(X.shape[0]) if weights is None else weights
-        self._room_left -= X.shape[0] * self.n_features * self._dtype.itemsize
+        self._room_left -= X.shape[0] * self.n_features * self.dtype.itemsize
         if self._room_left < 0:
             self._features = None
         if self._features is not None:

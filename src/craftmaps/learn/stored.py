@@ -1,13 +1,15 @@
-"""Whether a learner from a file fits together: every width is compared with every other."""
+"""Checks that the parts of a learner from a file fit together."""
 
 from typing import Any
 
+import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from craftmaps.learn.codes import Unchanged
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage.expect import expect, expect_array, expect_indices
 from craftmaps.tables import TableEncoder
+from craftmaps.validation import is_integer, is_number
 
 
 def check_regressor(model: Any) -> None:
@@ -28,8 +30,8 @@ def check_classifier(model: Any) -> None:
     _check_learner(model, code.n_bits)
     expect_indices("labels of the sample", stream.sample.labels, code.n_classes, (None,))
     expect(not stream._closed or stream.temperature is not None, "a temperature")
-    if stream._filled:
-        used = stream._y[: stream._filled]
+    if stream.buffer.filled:
+        _, used, _, _ = stream.buffer.used()
         expect_indices("labels of rows", used, code.n_classes, (None,))
 
 
@@ -39,6 +41,55 @@ def check_components(model: Any) -> None:
     solution = model._stream.solution
     _check_learner(model, 0, None if solution is None else len(solution.intercept))
     expect(solution is None or hasattr(solution, "variances"), "components with their variances")
+
+
+def check_stream(stream: Any) -> None:
+    """Raise ValueError unless the rows, sums and results of a stream agree."""
+    buffer, n_features = stream.buffer, stream.n_features
+    n, capacity = buffer.filled, buffer.capacity
+    counts = (n_features - 1, n, capacity - n, stream.n_rows, stream.first_row)
+    expect(min(*counts, len(stream.folds) - 1) >= 0, "features, and rows that fit the buffer")
+    expect(stream.first_row + stream.n_rows < 1 << 53, "a number of rows")
+    expect(0 <= stream.n_forgotten <= stream.n_rows, "no more rows forgotten than seen")
+    expect(0 < stream.decay <= 1, "a decay between 0 and 1")
+    expect(capacity > 0 or stream._closed, "a buffer for more rows")
+    expect_array("Z", buffer.Z, "f", (None, n_features))
+    expect_array("weights", buffer.weights, "f", (capacity,))
+    expect_array("index", buffer.index, "i", (capacity,))
+    expect(buffer.y.dtype.kind in "iuf" and buffer.y.ndim <= 2, "targets that are numbers")
+    expect(len(buffer.y) == capacity or not n, "a target for each row")
+    expect_array("Z of the sample", stream.sample.Z, "f", (None, n_features))
+    for fold in stream.folds:
+        expect(fold.n_features in (0, n_features), "sums of as many features")
+    if stream.posterior is not None:
+        expect_array("centre", stream.posterior.centre, "f", (n_features,))
+        expect(stream.conformal is not None, "errors beside their covariance")
+    if stream.solution is not None:
+        expect_array("coef", stream.solution.coef, "f", (n_features, None))
+
+
+def check_sums(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
+    """Raise ValueError unless the arrays of sums have the sizes that the metadata state."""
+    n_features, n_targets = metadata["n_features"], metadata["n_targets"]
+    counts = (metadata["n_rows"], n_features, n_targets)
+    expect(all(is_integer(n) and n >= 0 for n in counts), "rows, features and targets are counted")
+    expect(is_number(metadata["weight"]) and metadata["weight"] >= 0, "a weight of at least 0")
+    expect(metadata["precision"] in ("float32", "float64"), "sums of float32 or float64")
+    shapes = {
+        "hessian": (n_features * (n_features + 1) // 2,),
+        "gradient": (n_features, n_targets),
+        "z_mean": (n_features,),
+        "y_mean": (n_targets,),
+        "y_square": (n_targets,),
+    }
+    expect(arrays.keys() == (shapes.keys() if n_features else set()), "the arrays of sums")
+    for name, array in arrays.items():
+        expect_array(name, array, "f", shapes[name])
+        expect(bool(np.isfinite(array).all()), f"finite {name}")
+    if n_features:  # sums of squares, up to rounding errors of rows that were removed again
+        columns = np.arange(n_features)
+        squares = arrays["hessian"][columns * n_features - columns * (columns - 1) // 2]
+        expect(bool((squares >= -1e-6 * np.abs(squares).max()).all()), "squares of features")
 
 
 def _check_learner(model: Any, n_targets: int, n_columns: int | None = None) -> None:

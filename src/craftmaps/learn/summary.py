@@ -14,7 +14,7 @@ def summary_of(model: Any) -> str:
     kind = f"{len(model.classes_)} classes" if hasattr(model, "classes_") else "numbers"
     lines = [
         f"{type(model).__name__}: {kind} learned from {model.n_samples_seen_:,} rows",
-        f"loss: {model.loss}, alpha {', '.join(f'{a:.3g}' for a in alpha[:3])}",
+        f"loss: {model._loss_name}, alpha {', '.join(f'{a:.3g}' for a in alpha[:3])}",
     ]
     if getattr(model, "encoder_", None) is not None:
         lines += ["columns:", *(f"  {line}" for line in model.encoder_.summary().splitlines())]

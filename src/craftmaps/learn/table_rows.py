@@ -9,8 +9,9 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from craftmaps.learn.base import FLOATS, Blocks, Learner
+from craftmaps.learn.base import Learner
 from craftmaps.learn.checkpoint import unpacked
+from craftmaps.learn.row_checks import FLOATS
 from craftmaps.tables import TableEncoder
 from craftmaps.tables.table import has_gaps, is_table, table_of
 
@@ -33,7 +34,7 @@ class TableLearner(Learner):
     def _needs_rows(self, X: Any) -> bool:
         return super()._needs_rows(X) or (self.fits_encoder() and self._encodes(X))
 
-    def _needs_rows_of(self, blocks: Blocks) -> bool:
+    def _needs_rows_of(self, blocks: Any) -> bool:
         if super()._needs_rows_of(blocks) or not self.fits_encoder():
             return super()._needs_rows_of(blocks)
         return any(self._encodes(unpacked(block)[0]) for block in islice(blocks, 1))
@@ -61,11 +62,13 @@ class TableLearner(Learner):
     def _encoded(self, X: Any) -> Any:
         return X if self.encoder_ is None else self.encoder_.encode(X)
 
-    def _fit_map(self, X: Any, y: np.ndarray, n_rows: int | None = None) -> None:
+    def _fit_map(
+        self, X: Any, y: np.ndarray, n_rows: int | None = None, *, whole: bool = False
+    ) -> None:
         self._check_parameters()
         if self.encoder_ is not None and self.fits_encoder():
             self.encoder_.fit(X)
-        super()._fit_map(self._encoded(X), y, n_rows)
+        super()._fit_map(self._encoded(X), y, n_rows, whole=whole)
 
     def _has_features_of(self, other: Any) -> bool:
         """Whether both learners also encode tables in the same way."""

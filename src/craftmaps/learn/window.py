@@ -1,4 +1,4 @@
-"""The last blocks of a stream, and nothing of those before them."""
+"""Learning from the last blocks of a stream only."""
 
 from copy import copy
 from typing import Any, Self
@@ -18,8 +18,8 @@ from craftmaps.validation import is_integer
 class Window:
     """Learn from the last `n_blocks` blocks of a stream.
 
-    The sums of each block are kept, and merged when a model is asked for: the model is the one that
-    has never seen an older block.
+    The sums of each block are kept and merged when a model is asked for, so the model is the same
+    as if it had never seen an older block.
 
     Parameters
     ----------

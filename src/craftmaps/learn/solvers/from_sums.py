@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import blas
 
-from craftmaps.learn.codes import Discriminant
+from craftmaps.learn.discriminant import Discriminant
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.solution import Solution
 

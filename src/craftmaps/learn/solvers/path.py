@@ -102,7 +102,7 @@ class RidgePath:
     def fit_at(self, alpha: float) -> tuple[np.ndarray, float]:
         """Sum of squared residuals of each target, and the degrees of freedom.
 
-        These are the trace of the hat matrix, with the intercept and unpenalised directions.
+        The latter are the trace of the hat matrix, with the intercept and unpenalized directions.
         """
         w = self._rotated / self._shifted(alpha)[:, None]
         explained = (self._rotated * w).sum(axis=0) + alpha * np.square(w).sum(axis=0)

@@ -1,9 +1,9 @@
 """Penalties other than |w|^2, turned into it by a change of coordinates.
 
-A feature map whose coefficients b should be penalised by b^T P b (the raw kernel columns of
+A feature map whose coefficients b should be penalized by b^T P b (the raw kernel columns of
 landmarks, for instance, with P the kernel among landmarks) offers a method `penalty()` that returns
 the symmetric positive semi-definite matrix P, of as many rows as it has features. The learner then
-solves (H + alpha P) b = G. A map without that method is penalised by |b|^2.
+solves (H + alpha P) b = G. A map without that method is penalized by |b|^2.
 """
 
 from typing import Any
@@ -59,7 +59,7 @@ class Identity:
 
 
 class CholeskyWhitening:
-    """P = L L^T of full rank: b = L^-T u is penalised by |u|^2, for features L^-1 z."""
+    """P = L L^T of full rank: b = L^-T u is penalized by |u|^2, for features L^-1 z."""
 
     free = 0
 
@@ -76,7 +76,7 @@ class CholeskyWhitening:
         return np.asarray(solve_triangular(self._factor, reduced, lower=True, trans="T"))
 
     def rows(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The features in which |u|^2 is penalised, and the leverage of unpenalised directions."""
+        """Return the features for u, and the leverage of directions without penalty."""
         return solve_triangular(self._factor, Z.T, lower=True).T, np.zeros(len(Z))
 
     def matrices(self, n_features: int) -> tuple[np.ndarray | None, np.ndarray]:

@@ -21,6 +21,7 @@ def solve(
     per_target: bool = False,
     penalty: np.ndarray | None = None,
     left_out: LeftOut | None = None,
+    hint: float | None = None,
 ) -> Solution:
     """Minimize sum w (y - b^T z - c)^2 + alpha b^T P b, where P is the identity unless given.
 
@@ -37,12 +38,14 @@ def solve(
         P, positive semi-definite, of any rank.
     left_out : LeftOut, default=None
         Rows by which "auto" judges; without them it is "gcv".
+    hint : float, default=None
+        An alpha that is about right, near which "auto" begins.
     """
     check_weight(equations.weight)
     if is_number(alpha):
         return Cholesky(equations, fit_intercept, penalty).solve(float(alpha))
     if is_auto(alpha) and left_out is not None and not per_target:
-        solution = _best_left_out(equations, fit_intercept, penalty, left_out)
+        solution = _best_left_out(equations, fit_intercept, penalty, left_out, hint)
         if solution is not None:
             return solution
     path = RidgePath(equations, fit_intercept, penalty)
@@ -57,11 +60,15 @@ def solve(
 
 
 def _best_left_out(
-    equations: NormalEquations, fit_intercept: bool, penalty: np.ndarray | None, held: LeftOut
+    equations: NormalEquations,
+    fit_intercept: bool,
+    penalty: np.ndarray | None,
+    held: LeftOut,
+    hint: float | None,
 ) -> Solution | None:
     """The solution at the alpha that suits rows left out; None if every alpha interpolates them."""
     score = LeftOutScores(equations, fit_intercept, penalty, held)
-    alphas, scores = search(score, score.eps, score.trace)
+    alphas, scores = search(score, score.eps, score.trace, hint)
     if not np.isfinite(scores).any():
         return None
     best = float(largest_of_best(alphas, scores, per_target=False))

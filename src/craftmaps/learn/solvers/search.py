@@ -11,8 +11,7 @@ from craftmaps.validation import warn
 ALPHAS_PER_DECADE = 4
 EQUAL_SCORES = 1e-3  # relative difference of scores that does not count
 _FIRST_ALPHA = 1e-4  # where a search begins, relative to the trace
-_PATIENCE = 1  # decades beyond the best one that are tried
-_REFINEMENTS = (ALPHAS_PER_DECADE // 2, ALPHAS_PER_DECADE // 4)
+_STEPS = (ALPHAS_PER_DECADE, ALPHAS_PER_DECADE // 2, ALPHAS_PER_DECADE // 4)
 _LEAST_ALPHA = float(np.finfo(np.float64).tiny)
 _LARGEST_TRACE = float(np.finfo(np.float64).max) / 100
 _MATTERS = 0.01  # share of the score of a constant that a search leaves behind with a warning
@@ -41,12 +40,13 @@ def _powers(eps: float, trace: float) -> tuple[int, int]:
 
 
 def search(
-    score: Callable[[float], np.ndarray], eps: float, trace: float
+    score: Callable[[float], np.ndarray], eps: float, trace: float, hint: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Alphas around the one with the least score, in increasing order, and the score of each.
 
     Whole decades are tried from about 1e-4 of the trace on, downwards and upwards, until the next
     one in either direction is worse. Then follow a half and a quarter of a decade on either side.
+    A search that is given a hint, an alpha that is about right, begins there with half decades.
     """
     first, last = _powers(eps, trace)
     tried: dict[int, np.ndarray] = {}
@@ -59,19 +59,20 @@ def search(
         """The power of the least score; of equal ones the largest."""
         return min(tried, key=lambda power: (tried[power].sum(), -power))
 
-    middle = (first + last) // 2
-    if trace > 0:
+    middle, steps = (first + last) // 2, list(_STEPS)
+    if hint is not None:
+        middle, steps = round(np.log10(hint) * ALPHAS_PER_DECADE), list(_STEPS[1:])
+    elif trace > 0:
         middle = round(np.log10(_FIRST_ALPHA * trace)) * ALPHAS_PER_DECADE
     attempt(min(max(middle, first), last))
-    for ends in (min, max):
-        step = ALPHAS_PER_DECADE * (-1 if ends is min else 1)
+    for ends, step in ((min, -steps[0]), (max, steps[0])):
         while True:
             end = ends(tried)
             following = min(max(end + step, first), last)
-            if following == end or abs(end - best()) >= _PATIENCE * ALPHAS_PER_DECADE:
+            if following == end or abs(end - best()) >= steps[0]:
                 break
             attempt(following)
-    for step in _REFINEMENTS:
+    for step in steps[1:]:
         middle = best()
         attempt(middle - step)
         attempt(middle + step)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
-from craftmaps.learn.codes import Discriminant
+from craftmaps.learn.discriminant import Discriminant
 from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 from craftmaps.validation import warn

@@ -17,7 +17,7 @@ class RowSpace:
 
     (Z - centre)(Z - centre)^T = L L^T by pivoted Cholesky, so Q = (Z - centre)^T L^-T for the rows
     that were pivots, and it is never written down: for n rows of E features this takes n^2 E
-    operations, where orthogonalising them takes four times as many. That the Gram matrix squares
+    operations, where orthogonalizing them takes four times as many. That the Gram matrix squares
     their condition costs nothing, because the normal equations do so anyway.
 
     Parameters

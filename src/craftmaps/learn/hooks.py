@@ -1,0 +1,107 @@
+"""What a new kind of learner defines; `Learner` does the rest."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from craftmaps.learn.codes import Encode
+from craftmaps.learn.intervals import Conformal
+from craftmaps.learn.map_rows import needs_rows
+from craftmaps.learn.row_checks import FLOATS
+from craftmaps.learn.solvers.solution import Solution
+from craftmaps.learn.stream import FeatureStream
+from craftmaps.learn.uncertainty import Posterior
+
+
+class LearnerHooks(BaseEstimator):
+    """The methods that tell one learner from another: its targets, its rows and its loss.
+
+    A subclass defines the abstract methods, and overrides the others where it differs. The y of
+    these methods are targets that `_validated` has returned.
+    """
+
+    feature_map: Any
+    block_rows: int
+    map_rows: int | None
+
+    @abstractmethod
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        """Check the rows and targets that a caller gave; with `reset`, they are the first ones."""
+
+    @abstractmethod
+    def _valid_targets(self, y: Any) -> np.ndarray:
+        """Check the targets alone, if the rows are a table."""
+
+    @abstractmethod
+    def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
+        """Store what the first targets tell, such as the classes, or the classes announced."""
+
+    @abstractmethod
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        """Return the targets in the form that the stream keeps."""
+
+    @property
+    @abstractmethod
+    def _encode(self) -> Encode:
+        """Function that turns targets of this form into the columns to predict."""
+
+    @property
+    @abstractmethod
+    def _n_columns(self) -> int:
+        """Number of columns to predict."""
+
+    @abstractmethod
+    def _new_stream(
+        self, feature_map: Any, n_features: int, n_rows: int | None, dtype: np.dtype
+    ) -> FeatureStream:
+        """Return an empty stream; `n_rows` is the number of rows to come, None if unknown."""
+
+    @abstractmethod
+    def _solve(self) -> Solution:
+        """Return the solution for all rows so far."""
+
+    def _check_targets(self, y: np.ndarray, *, whole: bool = False) -> None:
+        """Raise ValueError for bad targets; `whole` says that no others will come."""
+
+    def _more_targets(self, classes: Any) -> None:
+        """Add classes that are announced with a later block."""
+
+    def _map_targets(self, y: np.ndarray) -> Any:
+        """Return the targets that the feature map is fitted on."""
+        return y
+
+    def _row_weights(
+        self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the weights of rows, multiplied by the weights of their classes if any."""
+        return weights
+
+    def _calibrate(self) -> None:
+        """Compute what predictions need besides the solution."""
+
+    def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
+        """Return what is known about errors of predictions; with `single`, in float32."""
+        raise ValueError(f"a {type(self).__name__} has no standard deviations.")
+
+    def fits_encoder(self) -> bool:
+        """Whether an encoder of tables is fitted on the rows of `map_rows`."""
+        return False
+
+    def _needs_rows(self, X: Any) -> bool:
+        """Whether a map or an encoder is fitted on rows like X."""
+        return needs_rows(self.feature_map)
+
+    def _needs_rows_of(self, blocks: Any) -> bool:
+        """Whether a map or an encoder is fitted on rows of these blocks."""
+        return needs_rows(self.feature_map)
+
+    def _valid_rows(self, X: Any) -> Any:
+        """Check rows to predict."""
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+
+    def _encoded(self, X: Any) -> Any:
+        """Return validated rows as numbers for the map."""
+        return X

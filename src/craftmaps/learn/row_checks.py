@@ -1,0 +1,51 @@
+"""Checks of rows and weights before anything is learned from them."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from craftmaps.tables.table import column_of_text
+
+FLOATS = (np.float64, np.float32)
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30  # sums hold such weights in single precision too
+
+
+def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
+    """Return the weights of rows as an array, or raise ValueError if they are no weights."""
+    if weights is None:
+        return None
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (X.shape[0],):
+        raise ValueError(
+            f"sample_weight must be {X.shape[0]} numbers, one per row, got shape {weights.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and not negative, and is {weights[bad[0]]} for row "
+            f"{bad[0]}."
+        )
+    largest = weights.max(initial=0.0)
+    if largest and not _LEAST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        raise ValueError(
+            f"the largest sample_weight is {largest:.3g}, and sums of rows are exact for weights "
+            f"between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}; divide all weights by the same "
+            f"number, or give 0 to rows that shall not count."
+        )
+    return np.asarray(weights)
+
+
+def refuse_text(learner: Any, X: Any) -> None:
+    """Raise ValueError if a column of the table X holds text or dates instead of numbers."""
+    name = column_of_text(X)
+    if name is None:
+        return
+    if hasattr(learner, "encoder"):
+        way_out = "set encoder='auto'"
+    else:
+        kind = "KernelClassifier" if is_classifier(learner) else "KernelRegressor"
+        way_out = f"use {kind}, which encodes such tables"
+    raise ValueError(
+        f"{type(learner).__name__} takes numbers, and column {name!r} holds none; {way_out}."
+    )
