@@ -186,6 +186,25 @@ def test_new_rows_are_read_as_the_rows_of_fit(folder, model, tmp_path):
     assert not (tmp_path / "p.csv").exists()
 
 
+def test_dates_keep_the_order_of_the_rows_of_fit(tmp_path):
+    """A file with 05/06/2024 alone is read as the file that the model has learned from."""
+    (tmp_path / "t.csv").write_text(
+        "at,y\n" + "".join(f"{1 + i % 28:02}/{1 + i % 12:02}/2024,{i % 28}\n" for i in range(84))
+    )
+    words = ("--target", "y", "--regress", *FAST, "-o", tmp_path / "m.craft")
+    became = here("fit", tmp_path / "t.csv", *words)["encoding"]["at"]
+    assert (became["kind"], became["as"].rpartition(", ")[2]) == ("date", "read as 31/12/2024")
+    (tmp_path / "new.csv").write_text("at\n05/06/2024\n")
+    here("predict", tmp_path / "m.craft", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
+    expected = craftmaps.load(tmp_path / "m.craft").predict({"at": ["2024-06-05"]})
+    assert float((tmp_path / "p.csv").read_text().split()[1]) == pytest.approx(expected[0])
+
+    (tmp_path / "few.csv").write_text("at,y\n" + "05/06/2024,1\n07/08/2024,2\n09/10/2024,4\n")
+    for kind, form in (("dayfirst", "31/12/2024"), ("date", "12/31/2024")):
+        facts = here("fit", tmp_path / "few.csv", *words, "--as", f"at={kind}")
+        assert facts["encoding"]["at"]["as"].endswith(f"read as {form}")
+
+
 def test_what_cannot_be_learned_from_is_named(tmp_path):
     lists = pa.array([[1], [2, 3]] * 2500)  # of two blocks
     columns = {"a": [1, 2] * 2500, "b": lists, "y": [0, 1] * 2500}

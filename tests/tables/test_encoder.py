@@ -280,7 +280,7 @@ def test_what_cannot_be_encoded_is_named(form, column):
         ({"max_levels": 0}, TABLE, "max_levels must be an integer of at least 1, got 0"),
         ({"dtype": int}, TABLE, "dtype must be np.float32 or np.float64"),
         ({"columns": {"age": "numeric"}}, TABLE, r"columns\['age'\] must be one of 'number'"),
-        ({"columns": {"aeg": "number"}}, TABLE, "columns names 'aeg', which the table has not"),
+        ({"columns": {"aeg": "number"}}, TABLE, "'aeg', which the table does not have; it has age"),
         ({"columns": {"city": "number"}}, TABLE, "column 'city' should hold numbers, and holds"),
         ({}, {"a": [1, 2], "b": [1]}, "column 'b' has 1 rows and column 'a' has 2"),
         ({}, {}, r"0 feature\(s\)"),

@@ -78,7 +78,7 @@ def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
 
 def _loss(given: str | None, classification: bool) -> str:
     if given is None:
-        return "log" if classification else "squared"
+        return "auto" if classification else "squared"
     if given == "log" and not classification:
         raise click.UsageError("--loss log is for classes, and the target is measured numbers.")
     if given in ("huber", "quantile") and classification:

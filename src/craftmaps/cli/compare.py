@@ -20,7 +20,7 @@ from craftmaps.cli import options
     default=10_000,
     show_default=True,
     type=click.IntRange(16),
-    help="To draw of all.",
+    help="Number of rows to draw from the data.",
 )
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
 @options.scaling

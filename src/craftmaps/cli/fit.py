@@ -10,7 +10,7 @@ from craftmaps.cli import options
 from craftmaps.cli.names import Name, maps
 
 _PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
-_KINDS = ("number", "category", "text", "date", "drop")
+_KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 
 
 @click.command()
@@ -18,34 +18,40 @@ _KINDS = ("number", "category", "text", "date", "drop")
 @options.target
 @options.weight
 @options.kernel
-@click.option("--map", "map_name", type=Name(maps), help="Default: by the kernel.")
-@click.option("--metric", is_flag=True, help="Learn first which columns matter, see MetricMap.")
-@click.option("--images", is_flag=True, help="Rows are square gray images, see ImageMap.")
+@click.option(
+    "--map", "map_name", type=Name(maps), help="The feature map; default: suits the kernel."
+)
+@click.option("--metric", is_flag=True, help="First learn which columns matter (see MetricMap).")
+@click.option("--images", is_flag=True, help="Treat rows as square gray images (see ImageMap).")
 @click.option(
     "--auto",
     is_flag=True,
-    help="Search for scaling, kernel and map, which is done anyway unless one of them is given.",
+    help="Search for the scaling, kernel and map. This is the default unless one is given.",
 )
 @click.option(
     "--components",
     type=click.IntRange(1),
     help="Number of features; default: 1024, or at most 2048 after a search.",
 )
-@click.option("--budget", help="For a search instead of --components: 60s, 5min, 200MB, 1ms/row.")
+@click.option(
+    "--budget", help="Limit of a search instead of --components: 60s, 5min, 200MB, 1ms/row."
+)
 @click.option(
     "--loss",
     type=click.Choice(("log", "squared", "huber", "quantile")),
-    help="Default: log for classes, squared for numbers.",
+    help="The loss; default: log for classes, squared for numbers.",
 )
 @click.option(
     "--map-rows",
     type=click.IntRange(1),
-    help="Rows that the map is fitted on, drawn from all; default: 10000.",
+    help="Number of random rows on which the map is fitted; default: 10000.",
 )
-@click.option("--alpha", type=float, help="Penalty; default: by rows that are left out.")
+@click.option("--alpha", type=float, help="Ridge penalty; default: chosen on left-out rows.")
 @click.option("--classify/--regress", default=None, help="Default: guessed from the target.")
 @options.scaling
-@click.option("--checkpoint", type=click.Path(), metavar="FOLDER", help="From which to go on.")
+@click.option(
+    "--checkpoint", type=click.Path(), metavar="FOLDER", help="Save progress here, and resume."
+)
 @click.option(
     "--checkpoint-every", default=60.0, show_default=True, help="Seconds between checkpoints."
 )
@@ -58,7 +64,8 @@ _KINDS = ("number", "category", "text", "date", "drop")
     "kinds",
     multiple=True,
     metavar="COLUMN=KIND",
-    help="What a column is: number, category, text or date; default: by its values.",
+    help="What a column is: number, category, text, date, or dayfirst for dates such as 05/06/2024 "
+    "with the day first; default: by its values.",
 )
 @options.output("The model file.")
 @options.as_json
@@ -66,7 +73,7 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
     """Learn a model from files of any size.
 
     DATA are CSV, Parquet, .npy, .npz or svmlight files, folders or patterns. Columns may hold
-    numbers, text, dates and missing values; what each of them became is said at the end.
+    numbers, text, dates and missing values; the report says how each column was encoded.
 
     \b
     Example:
@@ -166,7 +173,7 @@ def _facts(learner: Any, seen: Any) -> dict[str, Any]:
         "columns": seen.X.shape[1],
         "task": "regression" if seen.classes is None else "classification",
         "classes": None if seen.classes is None else len(seen.classes),
-        "loss": learner.loss,
+        "loss": learner.loss_ or learner.loss,
         "map": " ".join(repr(feature_map).split()),
         "expected_error": None if report is None else float(report.error),
     }
@@ -210,7 +217,7 @@ def _errors(learner: Any, seen: Any) -> dict[str, Any]:
         facts["training_rmse"] = float(np.sqrt(np.mean((predicted - seen.y) ** 2)))
     else:
         facts["training_error"] = float(np.mean(predicted != seen.y))
-    if learner.loss != "squared":
+    if (learner.loss_ or learner.loss) != "squared":
         return facts | {"passes": learner.n_passes_}
     if seen.classes is not None:
         scores, labels, _ = learner.leave_one_out()

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the way in which all of them report."""
+"""Options and reports that several commands share."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from craftmaps.cli.names import Name, formats, kernels
 
 
 class StoppedError(Exception):
-    """A command was stopped by Ctrl-C; the text says how to go on."""
+    """Raised when Ctrl-C stops a command; the text says how to continue."""
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def together(*options: Decorator) -> Decorator:
 
 READING = ("format", "columns", "decimal", "no_header", "skip_bad_rows")
 reading = together(
-    click.option("--format", type=Name(formats), help="If suffixes do not tell it."),
+    click.option("--format", type=Name(formats), help="File format; default: from the suffix."),
     click.option("--columns", metavar="A,B,...", help="The columns to learn from; default: all."),
     click.option(
         "--decimal",
@@ -118,15 +118,15 @@ reading = together(
         default=".",
         help="The decimal point of CSV files; default: a point.",
     ),
-    click.option("--no-header", is_flag=True, help="CSV files begin with a row, and not names."),
-    click.option("--skip-bad-rows", is_flag=True, help="Leave rows out that cannot be read."),
+    click.option("--no-header", is_flag=True, help="CSV files have no line of column names."),
+    click.option("--skip-bad-rows", is_flag=True, help="Leave out rows that cannot be read."),
 )
 
 kernel = together(
-    click.option("--kernel", type=Name(kernels), help="What is approximated."),
-    click.option("--degree", type=click.IntRange(1), help="Of the kernel poly; default: 3."),
+    click.option("--kernel", type=Name(kernels), help="The kernel to approximate."),
+    click.option("--degree", type=click.IntRange(1), help="Degree of the poly kernel; default: 3."),
     click.option("--gamma", help="Factor in the kernel: a number, or scale or median for rbf ..."),
-    click.option("--coef0", type=float, help="Constant in the kernel poly; default: 1."),
+    click.option("--coef0", type=float, help="Constant of the poly kernel; default: 1."),
 )
 
 SCALINGS = ("none", "center", "standard", "std", "minmax", "maxabs")
@@ -141,7 +141,7 @@ scaling = together(
         "[0, 1], to [-1, 1].",
     ),
     click.option(
-        "--unit-norm/--no-unit-norm", default=None, help="Bring rows to length 1, or not."
+        "--unit-norm/--no-unit-norm", default=None, help="Scale rows to length 1, or not."
     ),
 )
 

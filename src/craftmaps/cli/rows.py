@@ -15,7 +15,7 @@ from craftmaps.scale.files.paths import format_of
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
-_READ_AS = {"number": "number", "date": "date", "category": "text", "text": "text"}
+_READ_AS = {"number": "number", "category": "text", "text": "text", "dayfirst": "text"}
 
 
 class Model(NamedTuple):
@@ -26,13 +26,13 @@ class Model(NamedTuple):
     learner : classifier or regressor
     names : list of str or None
         The columns that it needs, None if it knows no names.
-    kinds : dict or None
-        What each of them held in fit, None if the learner takes arrays of numbers.
+    types : dict or None
+        How each of them is read from files, None if the learner takes arrays of numbers.
     """
 
     learner: Any
     names: list[str] | None
-    kinds: dict[str, str] | None
+    types: dict[str, str] | None
 
 
 def model_of(path: str) -> Model:
@@ -48,8 +48,8 @@ def model_of(path: str) -> Model:
         raise ValueError(f"{path} holds a {type(learner).__name__}, which predicts nothing.")
     encoder = getattr(learner, "encoder_", None)
     if encoder is not None and encoder.columns_:
-        kinds = {column.name: column.kind for column in encoder.columns_}
-        return Model(learner, list(kinds), kinds)
+        types = {column.name: _type_of(column) for column in encoder.columns_}
+        return Model(learner, list(types), types)
     names = vars(learner).pop("feature_names_in_", None)
     return Model(learner, None if names is None else names.tolist(), None)
 
@@ -67,16 +67,16 @@ def open_rows(
     """The rows of files that a model is to learn from.
 
     `drop` are names of columns to leave out, and `kinds` says by name what columns are taken for;
-    a kind makes X a table.
+    a kind makes X a table. A date is read as the file has it, because it may be text in a form that
+    the encoder understands.
     """
     files = _Files(data, **reading)
     check_target(target, tuple(data), files.kind)
     roles = {"target": files.column("--target", target), "weight": files.column("--weight", weight)}
     dropped = [*drop, *(name for name, kind in (kinds or {}).items() if kind == "drop")]
+    known = {name: kind for name, kind in (kinds or {}).items() if kind != "drop"}
     types = {
-        files.key("--as", name): _READ_AS[kind]
-        for name, kind in (kinds or {}).items()
-        if kind != "drop"
+        files.key("--as", name): _READ_AS[kind] for name, kind in known.items() if kind != "date"
     }
     rows = files.read(**roles, table=table)
     names = rows.names
@@ -88,8 +88,8 @@ def open_rows(
         if names is None:
             raise click.UsageError("these files have no names for --drop: choose with --columns.")
         files.chosen = [name for name in names if name not in dropped]
-    if dropped or types:
-        rows = files.read(**roles, table=table, types=types or None)
+    if dropped or known:
+        rows = files.read(**roles, table=True if known else table, types=types or None)
     return rows
 
 
@@ -103,11 +103,11 @@ def model_rows(
     files = _Files(data, **reading)
     if files.kind in ("csv", "parquet") and model.names is not None and files.chosen is None:
         files.chosen = [files.key("a column of the model", name) for name in model.names]
-        files.chosen = files.chosen if files.named or model.kinds else None
+        files.chosen = files.chosen if files.named or model.types else None
     options: dict[str, Any] = {"table": False}
-    if model.kinds is not None and files.kind in ("csv", "parquet"):
-        kinds = {files.key("a column", name): kind for name, kind in model.kinds.items()}
-        options = {"table": True, "types": {name: _READ_AS[kind] for name, kind in kinds.items()}}
+    if model.types is not None and files.kind in ("csv", "parquet"):
+        types = {files.key("a column", name): kind for name, kind in model.types.items()}
+        options = {"table": True, "types": types}
     if files.kind == "svmlight":
         width = model.learner.n_features_in_
         if files.chosen:
@@ -123,6 +123,13 @@ def kept_columns(data: Sequence[str], names: Sequence[str], **reading: Any) -> B
         raise click.UsageError(f"--keep is for CSV and Parquet files, and not for {files.kind}.")
     files.chosen = [files.key("--keep", name) for name in names]
     return files.read(table=True, types=dict.fromkeys(files.chosen, "text"))
+
+
+def _type_of(column: Any) -> str:
+    """What a column of a fitted encoder is read as: dates that were not in ISO format are text."""
+    if column.kind == "date":
+        return "date" if column.form == "iso" else "text"
+    return _READ_AS[column.kind]
 
 
 class _Files:

@@ -7,12 +7,14 @@ import numpy as np
 
 from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
+from craftmaps.tables import date_texts
 from craftmaps.tables.numbers import missing_name
 from craftmaps.tables.scaling import LinearScale
 from craftmaps.tables.values import Values
 
 _DAY = 86_400.0
 _CYCLES = {"day": _DAY, "week": 7 * _DAY, "year": 365.2425 * _DAY}
+_ORDERS = ("dayfirst", "monthfirst")
 _LEAST_SHARE_OF_CYCLE = 0.5  # that rows must span, for the cycle to say more than the number
 
 
@@ -36,6 +38,8 @@ class DateColumn:
         Whether moments were missing in fit.
     cycles : list of str
         Of "day", "week" and "year".
+    form : {"iso", "written", "dayfirst", "monthfirst"}
+        How dates are written where they are text; see `craftmaps.tables.date_texts`.
     """
 
     name: str
@@ -43,23 +47,26 @@ class DateColumn:
     median: float
     indicator: bool
     cycles: list[str]
+    form: str = "iso"
     kind: ClassVar[str] = "date"
     onnx_type: ClassVar[str] = "double"
 
     @classmethod
-    def fit(cls, name: str, values: Values) -> Self:
-        x = values.moments(name)
+    def fit(cls, name: str, values: Values, form: str | None = None) -> Self:
+        """Learn from moments, or from texts of a form; None finds it from the texts."""
+        form = form or _found_form(values)
+        x = values.moments(name, form)
         present = x[~np.isnan(x)]
         median, indicator = float(np.median(present)), len(present) < len(x)
         span = float(present.max() - present.min())
         if not span > 0:
-            return cls(name, None, median, indicator, [])
+            return cls(name, None, median, indicator, [], form)
         cycles = [
             cycle
             for cycle, seconds in _CYCLES.items()
             if span >= _LEAST_SHARE_OF_CYCLE * seconds and len(np.unique(present % seconds)) > 1
         ]
-        return cls(name, LinearScale.standard(present), median, indicator, cycles)
+        return cls(name, LinearScale.standard(present), median, indicator, cycles, form)
 
     @property
     def names(self) -> list[str]:
@@ -73,11 +80,12 @@ class DateColumn:
         """What the column became, in words."""
         parts = [] if self.scale is None else ["standardized"]
         parts += [f"time of {cycle}" for cycle in self.cycles]
+        parts += [f"read as {date_texts.FORMS[self.form]}"] * (self.form in _ORDERS)
         return ", ".join(parts + ["indicator of missing"] * self.indicator)
 
     def fill(self, values: Values, out: np.ndarray) -> None:
         """Write the encoded columns of some rows."""
-        x = values.moments(self.name)
+        x = values.moments(self.name, self.form)
         missing = np.isnan(x)
         if self.scale is not None:
             x = np.where(missing, self.median, x)
@@ -91,7 +99,7 @@ class DateColumn:
 
     def given(self, values: Values) -> np.ndarray:
         """What an ONNX model is given: seconds since 1970, and NaN for what is missing."""
-        return values.moments(self.name)
+        return values.moments(self.name, self.form)
 
     def onnx(self, g: Any, x: str) -> list[str]:
         """Add the encoded columns to an ONNX graph."""
@@ -108,6 +116,15 @@ class DateColumn:
 
     def _check_stored(self) -> None:
         expect(bool(np.isfinite(self.median)), "a finite median")
+        expect(self.form in date_texts.FORMS, "a known form of dates")
         expect({*self.cycles} <= {*_CYCLES}, "known cycles")
         expect(len({*self.cycles}) == len(self.cycles), "different cycles")
         expect(self.scale is not None or not self.cycles, "a scale beside cycles")
+
+
+def _found_form(values: Values) -> str:
+    """The form of the texts of a column; the month is first if they do not tell."""
+    if values.kind != "text":
+        return "iso"
+    form = date_texts.found_form(values.distinct_texts())
+    return "monthfirst" if form == date_texts.UNDECIDED else form or "iso"

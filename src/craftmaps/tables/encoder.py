@@ -1,7 +1,6 @@
 """A table of columns of any type as rows of numbers."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from craftmaps.storage import model_file
 from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
-from craftmaps.tables.kinds import KINDS, Column, fitted_column, found_kind, is_constant, is_key
+from craftmaps.tables.fitted_columns import are_equal, fitted_columns
+from craftmaps.tables.kinds import KINDS, Column
 from craftmaps.tables.table import Table, table_of
-from craftmaps.tables.values import CannotEncodeError
-from craftmaps.validation import check_choice, is_integer, warn
+from craftmaps.validation import check_choice, is_integer
 
 SCALINGS = ("auto", "standard", "quantile", "none")
 _BLOCK_ROWS = 65_536  # encoded at a time
@@ -36,15 +35,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       all columns.
     - Text with many different values becomes principal components of the pairs and triples of
       characters that it contains, so that a new text is close to similar ones.
-    - Dates become a number, and the sine and cosine of the time of day, week and year.
+    - Dates become a number, and the sine and cosine of the time of day, week and year. Text is read
+      as dates if every value is one, such as 2024-12-31, 31.12.2024, Dec 31, 2024 or 12/31/2024.
 
     Columns that are constant or missing in all rows of `fit` are left out.
 
     Parameters
     ----------
     columns : dict or None, default=None
-        The kind of some columns by their names, "number", "category", "text", "date" or "drop".
-        The kinds of the others are found by `fit`. Columns of an array are called x0, x1, ...
+        The kind of some columns by their names: "number", "category", "text", "date", "dayfirst"
+        or "drop". The kinds of the others are found by `fit`. Columns of an array are called x0,
+        x1, ... A "date" such as 05/06/2024 has its month first, unless another value of the column
+        shows that the day comes first; "dayfirst" is a column of dates with the day first.
     scaling : {"auto", "standard", "quantile", "none"}, default="auto"
         How numbers are scaled. "standard" subtracts the mean and divides by the standard deviation.
         "quantile" is a smooth increasing curve to a normal distribution, which is a straight line
@@ -138,13 +140,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._names = [f"x{j}" for j in range(X.shape[1])]
             return self
         table = table_of(X)
-        _check_size(table)
-        columns, dropped = self._fitted_columns(table)
-        if not columns:
-            raise ValueError(
-                f"no column of the table tells rows apart (n_samples = {table.n_rows}): "
-                + ", ".join(f"{name!r} is {reason}" for name, reason in list(dropped.items())[:5])
-            )
+        columns, dropped = fitted_columns(table, self.columns or {}, self.scaling, self.max_levels)
         self._set_names(table)
         self.columns_, self.dropped_, self.is_sparse_ = columns, dropped, False
         return self
@@ -236,7 +232,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             and np.dtype(self.dtype) == np.dtype(other.dtype)
             and self.is_sparse_ == other.is_sparse_
             and len(self.columns_) == len(other.columns_)
-            and all(map(_are_equal, self.columns_, other.columns_))
+            and all(map(are_equal, self.columns_, other.columns_))
         )
 
     def save(self, path: Any) -> None:
@@ -255,39 +251,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.is_sparse_:
             return int(self.n_features_in_)
         return sum(len(column.names) for column in self.columns_)
-
-    def _fitted_columns(self, table: Table) -> tuple[list[Column], dict[str, str]]:
-        given = self.columns or {}
-        for name in given:
-            if name not in table.names:
-                raise ValueError(
-                    f"columns names {name!r}, which the table has not; it has "
-                    f"{', '.join(table.names[:20])}."
-                )
-        columns: list[Column] = []
-        dropped: dict[str, str] = {}
-        refused: list[str] = []
-        keys: list[str] = []
-        for name in table.names:
-            if given.get(name) == "drop":
-                dropped[name] = "dropped on request"
-                continue
-            try:
-                values = table.read(name)
-            except CannotEncodeError as error:
-                refused.append(str(error))
-                continue
-            if values.kind == "nothing":
-                dropped[name] = "missing in all rows"
-            elif is_constant(values):
-                dropped[name] = "the same in all rows"
-            else:
-                kind = given.get(name) or found_kind(values, self.max_levels)
-                columns.append(fitted_column(name, values, kind, self.scaling))
-                if name not in given and is_key(name, values):
-                    keys.append(name)
-        _complain(refused, keys)
-        return columns, dropped
 
     def _as_fitted(self, table: Table) -> Table:
         """The table with the columns of fit under their names."""
@@ -363,40 +326,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two columns, or parts of them, hold the same values."""
-    if not is_dataclass(one):
-        return bool(np.array_equal(one, other))
-    return type(one) is type(other) and all(
-        _are_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
-    )
-
-
-def _check_size(table: Table) -> None:
-    n_rows, n_columns = table.shape
-    if not n_columns:
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
-        )
-    if not n_rows:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
-            f"required."
-        )
-
-
-def _complain(refused: list[str], keys: list[str]) -> None:
-    if refused:
-        raise TypeError(
-            f"{'; '.join(refused)}: such a column cannot be encoded; drop it, as in "
-            f"TableEncoder(columns={{name: 'drop'}}), or make columns of numbers or text from it."
-        )
-    if keys:
-        listed = ", ".join(map(repr, keys))
-        warn(
-            f"no two rows have the same value of {listed}, as if it numbered or named the rows; "
-            f"drop it, as in TableEncoder(columns={{{keys[0]!r}: 'drop'}}), unless it says "
-            f"something about new rows."
-        )

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from craftmaps.tables import date_texts
 from craftmaps.tables.categories import CategoryColumn
 from craftmaps.tables.dates import DateColumn
 from craftmaps.tables.numbers import NumberColumn
 from craftmaps.tables.texts import TextColumn
 from craftmaps.tables.values import Values
 
-KINDS = ("number", "category", "text", "date", "drop")
+KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?", re.DOTALL)
 _KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
 _LEAST_KEYS = 100  # rows, below which nothing is said about keys
 
@@ -22,10 +22,17 @@ def found_kind(values: Values, max_levels: int) -> str:
     """The kind that the values of a column speak for."""
     if values.kind != "text":
         return values.kind
-    distinct = {text for text in values.data.tolist() if text is not None}
-    if all(_DATE.fullmatch(text) for text in distinct) and _are_dates(values):
+    distinct = values.distinct_texts()
+    if date_texts.found_form(distinct) in date_texts.FORMS:
         return "date"
     return "category" if len(distinct) <= max_levels else "text"
+
+
+def has_undecided_dates(values: Values) -> bool:
+    """Whether all values are dates such as 05/06/2024, in which day and month may be swapped."""
+    if values.kind != "text":
+        return False
+    return date_texts.found_form(values.distinct_texts()) == date_texts.UNDECIDED
 
 
 def is_constant(values: Values) -> bool:
@@ -38,8 +45,8 @@ def fitted_column(name: str, values: Values, kind: str, scaling: str) -> Column:
     """The encoding of a column of a kind."""
     if kind == "number":
         return NumberColumn.fit(name, values, scaling)
-    if kind == "date":
-        return DateColumn.fit(name, values)
+    if kind in ("date", "dayfirst"):
+        return DateColumn.fit(name, values, "dayfirst" if kind == "dayfirst" else None)
     return CategoryColumn.fit(name, values) if kind == "category" else TextColumn.fit(name, values)
 
 
@@ -61,11 +68,3 @@ def is_key(name: str, values: Values) -> bool:
 def _is_code(text: str) -> bool:
     """Whether a text is one word with a digit in it, as keys are."""
     return any(map(str.isdigit, text)) and not any(map(str.isspace, text))
-
-
-def _are_dates(values: Values) -> bool:
-    try:
-        values.moments("")
-    except ValueError:
-        return False
-    return True

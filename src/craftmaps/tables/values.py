@@ -10,6 +10,8 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from craftmaps.tables import date_texts
+
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _NOT_ENCODED = (list, tuple, dict, set, frozenset, np.ndarray, bytes, bytearray, memoryview)
@@ -65,14 +67,18 @@ class Values:
             raise ValueError(f"column {name!r} should hold numbers, and holds dates.")
         return self._parsed(float, f"column {name!r} should hold numbers")
 
-    def moments(self, name: str) -> np.ndarray:
-        """The values as seconds since 1970; text is read as dates in ISO format."""
+    def distinct_texts(self) -> list[str]:
+        """The different strings of a column of text, without missing ones."""
+        return [text for text in dict.fromkeys(self.data.tolist()) if text is not None]
+
+    def moments(self, name: str, form: str = "iso") -> np.ndarray:
+        """The values as seconds since 1970; text is read in a form of `date_texts`."""
         if self.kind in ("date", "nothing"):
             return self.data
         if self.kind == "number":
             raise ValueError(f"column {name!r} should hold dates, and holds numbers.")
-        wanted = f"column {name!r} should hold dates such as 2024-12-31"
-        return self._parsed(_parsed_moment, wanted)
+        wanted = f"column {name!r} should hold dates such as {date_texts.FORMS[form]}"
+        return self._parsed(lambda text: _moment(date_texts.parsed(text, form)), wanted)
 
     def _parsed(self, parse: Callable[[str], float], wanted: str) -> np.ndarray:
         known: dict[Any, float] = {}
@@ -214,10 +220,6 @@ def _objects(values: list[Any]) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
-
-
-def _parsed_moment(text: str) -> float:
-    return _moment(datetime.fromisoformat(text))
 
 
 def _moment(value: Any) -> float:
