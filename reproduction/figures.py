@@ -62,7 +62,7 @@ def draw(panel: Panel, results: Results, methods: Sequence[str], quick: bool = F
         _label_x(axes, columns(panel, quick))
     axes.grid(alpha=0.25, linewidth=0.6)
     _legend(figure, axes, any(not math.isnan(cell.printed) for cell in found))
-    return _svg(figure)
+    return svg(figure)
 
 
 def _draw_cells(axes: Any, x: Sequence[Any], mine: list[Cell], style: Any, marker: str) -> None:
@@ -123,7 +123,7 @@ def _label_x(axes: Any, x: Sequence[Any]) -> None:
     numeric = all(isinstance(one, int | float) for one in x)
     if not numeric or len(x) <= _MAX_TICKED_SIZES:
         at = np.array(x if numeric else range(len(x)), dtype=float)
-        names = [_power(label) for label in labels(x)]
+        names = [raised(label) for label in labels(x)]
         seen = np.log(at) if axes.get_xscale() == "log" else at
         for i in np.flatnonzero(np.diff(seen) < _LABEL_WIDTH * np.ptp(seen)):
             names[i] = ""
@@ -148,14 +148,15 @@ def _legend(figure: Any, axes: Any, printed: bool) -> None:
 
 def _plain(text: str) -> str:
     """Escape dollar signs, which would begin a formula, and raise powers."""
-    return _power(text.replace("$", r"\$"))
+    return raised(text.replace("$", r"\$"))
 
 
-def _power(text: str) -> str:
+def raised(text: str) -> str:
+    """Text in which "2^12" is a power."""
     return re.sub(r"\^(-?\w+)", r"$^{\1}$", text)
 
 
-def _svg(figure: Any) -> bytes:
+def svg(figure: Any) -> bytes:
     """The same bytes for the same figure."""
     import matplotlib
 

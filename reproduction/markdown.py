@@ -10,6 +10,7 @@ FIGURES = "figures"
 SYMBOLS = {
     "better": "✓",
     "holds": "✓",
+    "mostly holds": "✓",
     "reached": "✓",
     "within the spread": "≈",
     "worse": "✗",

@@ -15,6 +15,7 @@ from craftmaps.maps import (
 )
 from reproduction.pooled_products import PooledMaclaurin
 
+LOG_LOSS = ", log-loss"  # behind the name of a map: learned by KernelClassifier
 GAUSSIAN = ("FastFood", "RKS", "RFF", "QRFF", "NystroR", "NystroKmeans")  # not of the polynomial
 CRAFT_DISCRIMINANT = "CRAFT discriminant"  # CRAFT v2, with another decoding in the learner
 # as we would do it; they learn one-vs-rest
@@ -38,7 +39,8 @@ def feature_map(
     Parameters
     ----------
     method : str
-        A name of the papers or of `OURS`; ", D = 2^k" behind it sets `n_up`.
+        A name of the papers or of `OURS`; ", D = 2^k" behind it sets `n_up`. `LOG_LOSS` behind it
+        speaks of the learner, not of the map.
     kernel : Kernel
         Gaussian for the methods of `GAUSSIAN`, a dot-product kernel for the others.
     size : int
@@ -49,7 +51,7 @@ def feature_map(
     n_up : int or None, default=None
         D of the two CM maps; None is 8 E.
     """
-    method, _, power = method.partition(", D = 2^")
+    method, _, power = method.removesuffix(LOG_LOSS).partition(", D = 2^")
     n_up = 2 ** int(power) if power else n_up or 8 * size
     same: dict[str, Any] = {"n_components": size, "random_state": seed}
     if method in ("RFM", "CM RFM"):

@@ -11,6 +11,7 @@ from reproduction.spec import Panel, Spec, key_of
 from reproduction.store import Results
 
 _MOST_POINTS = 6  # of a curve in a table
+_OLDER = " (older learner)"  # behind the name of a row that is kept
 
 
 def section(spec: Spec, results: Results, quick: bool = False) -> list[str]:
@@ -82,7 +83,7 @@ def _table(panel: Panel, found: Sequence[Cell], along: str) -> str:
     if panel.curve and len(x) > _MOST_POINTS:
         x = [x[round(i * (len(x) - 1) / (_MOST_POINTS - 1))] for i in range(_MOST_POINTS)]
     rows = [
-        [escaped(method)]
+        [escaped(f"{method}{_OLDER if method in panel.kept else ''}")]
         + [_entry(panel, by_place.get((method, one), absent.get(method))) for one in x]
         for method in panel.methods
     ]

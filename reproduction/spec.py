@@ -33,6 +33,8 @@ class Panel:
     x : list
     x_label : str
     methods : list of str
+    kept : list of str
+        Methods whose results are shown and not made again, because the library has changed since.
     printed : dict
         For each method the printed values, nan where there is none.
     settings : dict
@@ -48,6 +50,8 @@ class Panel:
         Other numbers of seeds, at some x.
     not_run : dict
         The reason for which some x are left out of a full run, or those of single methods there.
+    up_to : dict
+        For some methods the last x of a full run: what comes after it takes too long.
     lower_is_better : bool
     same_settings : bool
         Whether printed values were measured as ours are. Seconds of another machine, for other
@@ -75,6 +79,7 @@ class Panel:
     x: list[Any]
     x_label: str
     methods: list[str]
+    kept: list[str] = field(default_factory=list)
     printed: dict[str, list[float]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     sizes: dict[str, list[int]] = field(default_factory=dict)
@@ -83,6 +88,7 @@ class Panel:
     seeds: int = 3
     seeds_at: dict[str, int] = field(default_factory=dict)
     not_run: dict[str, str | dict[str, str]] = field(default_factory=dict)
+    up_to: dict[str, Any] = field(default_factory=dict)
     lower_is_better: bool = True
     same_settings: bool = True
     digits: int = 2
@@ -106,6 +112,9 @@ class Panel:
 
     def why_not_run(self, method: str, x: Any) -> str:
         """The reason for which a full run leaves out this cell; "" if it does not."""
+        last = self.up_to.get(method)
+        if last in self.x and self.x.index(x) > self.x.index(last):
+            return "left out, because it takes too long"
         reasons = self.not_run.get(str(x), "")
         return reasons if isinstance(reasons, str) else reasons.get(method, "")
 
@@ -113,7 +122,8 @@ class Panel:
         """All runs, the first seed of all cells before the second of any."""
         shown = self.quick if quick else self.x
         wanted = {x: seeds or self.seeds_at.get(str(x), 1 if quick else self.seeds) for x in shown}
-        methods = dict.fromkeys([*filter(None, [self.relative_to]), *self.methods])
+        asked = [method for method in self.methods if method not in self.kept]
+        methods = dict.fromkeys([*filter(None, [self.relative_to]), *asked])
         for seed in range(max(wanted.values(), default=0)):
             for method in methods:
                 for x in shown:
@@ -126,12 +136,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper that can fail: one method is better than another at every x."""
+    """A statement of the paper that can fail: one method is better than another at every x.
+
+    Claims of a paper with the same `topic` are counted together at the top of a report.
+    """
 
     text: str
     panel: str
     better: str
     than: str
+    topic: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,7 +209,8 @@ _PANEL_KEYS = {one.name for one in fields(Panel)}
 def _panel(name: str, given: dict[str, Any]) -> Panel:
     printed = given.get("printed", {})
     methods = given.pop("methods", [])
-    panel = Panel(methods=[*printed, *(m for m in methods if m not in printed)], **given)
+    more = [*methods, *given.get("kept", [])]
+    panel = Panel(methods=[*printed, *(m for m in more if m not in printed)], **given)
     for what, of_methods in (("printed values", panel.printed), ("sizes", panel.sizes)):
         for method, values in of_methods.items():
             if len(values) != len(panel.x):

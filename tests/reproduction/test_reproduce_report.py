@@ -7,16 +7,11 @@ from itertools import pairwise
 import pytest
 
 from reproduction import spec
-from reproduction.headlines import (
-    at_or_below,
-    below_every_row,
-    headlines,
-    own_speed_up,
-    speed_up,
-)
+from reproduction.headlines import at_or_below, below_every_row, headlines
 from reproduction.judge import cells, judged
 from reproduction.markdown import badge, escaped
 from reproduction.report import summary, write_report
+from reproduction.speed_headlines import own_speed_up, speed_up
 from reproduction.store import Results
 
 TABLE = """
@@ -321,12 +316,12 @@ def test_headlines_of_the_craft_table(tmp_path):
     assert best.text.endswith("; 1 more is published and not measured.")
     assert best.word == "missed"
     empty = headlines([made], Results(tmp_path / "none"))
-    assert [one.word for one in empty] == ["not run"] * 7
+    assert [one.word for one in empty] == ["not run"] * 9
     assert all("not measured" in one.text for one in empty)
     made.panels[0].quick_settings["rows"] = 10
     made.panels[0].quick.append(1)
     found.add(made.panels[0].run("CRAFT v2", 1, quick=True) | {"seed": 0}, values={"v": 1.0})
-    assert [one.word for one in headlines([made], found, quick=True)] == ["not run"] * 7
+    assert [one.word for one in headlines([made], found, quick=True)] == ["not run"] * 9
 
 
 def test_headlines_of_speed_ups(tmp_path):
@@ -358,5 +353,10 @@ def test_headlines_of_speed_ups(tmp_path):
     assert "in 1 of 2 columns; the largest of ours is 100." in own.text
     assert own.word == "missed"
     made.panels[0].quick.extend([1, 2])
-    assert [one.word for one in headlines([made], found, quick=True)] == ["undecided"] * 2
-    assert len(headlines([made], Results(tmp_path / "none"))) == 2
+    assert [one.word for one in headlines([made], found, quick=True)] == [
+        "not run",
+        "not run",
+        "undecided",
+        "undecided",
+    ]
+    assert len(headlines([made], Results(tmp_path / "none"))) == 4

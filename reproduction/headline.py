@@ -1,0 +1,42 @@
+"""A headline: a sentence with its numbers, and whether what it speaks of is reached."""
+
+from dataclasses import dataclass
+
+from reproduction.judge import comparable
+from reproduction.spec import Panel, Spec
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A sentence, and whether what it speaks of is reached."""
+
+    text: str
+    word: str
+
+
+def gain(panel: Panel, ours: float, printed: float) -> float:
+    """By how much we are better, in the published digits."""
+    more = printed - round(ours, panel.digits)
+    return round(more if panel.lower_is_better else -more, panel.digits)
+
+
+def comparable_panels(spec: Spec, quick: bool) -> list[Panel]:
+    """The panels whose runs are made as the paper made them."""
+    return [panel for panel in spec.panels if comparable(panel, quick)]
+
+
+def missing(count: int) -> str:
+    """How many published values have nothing beside them."""
+    if not count:
+        return ""
+    return f"; {count} more {'is' if count == 1 else 'are'} published and not measured"
+
+
+def short_title(spec: Spec) -> str:
+    """The title of a table or figure up to the colon."""
+    return spec.title.partition(":")[0]
+
+
+def reached(won: bool) -> str:
+    """The word of a headline."""
+    return "reached" if won else "missed"

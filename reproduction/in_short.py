@@ -1,0 +1,144 @@
+"""The half page that opens a report: which claims of each paper hold, and what beats them now."""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reproduction.against_craft import CRAFT_ROWS, TABLE, columns_of
+from reproduction.headline import comparable_panels, short_title
+from reproduction.judge import Cell, cells, judged
+from reproduction.methods import LOG_LOSS
+from reproduction.spec import Spec
+from reproduction.store import Results
+from reproduction.verdict import FAILS, HOLDS, UNDECIDED
+
+MOSTLY = "mostly holds"
+_LIBLINEAR, _SVM_LOG_LOSS = " + LIBLINEAR", " + log-loss"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a paper claims in several places, and how often it was found to be so."""
+
+    text: str
+    holds: int
+    undecided: int
+    fails: int
+
+    @property
+    def word(self) -> str:
+        """One word for all comparisons: it holds if half of them say so and none the contrary."""
+        if self.fails > self.holds:
+            return FAILS
+        if 2 * self.holds < self.holds + self.undecided + self.fails:
+            return UNDECIDED
+        return MOSTLY if self.fails else HOLDS
+
+    @property
+    def sentence(self) -> str:
+        """The claim and its numbers."""
+        total = self.holds + self.undecided + self.fails
+        close = f"{self.undecided} {'is' if self.undecided == 1 else 'are'} too close to call"
+        contrary = f"{self.fails} {'goes' if self.fails == 1 else 'go'} the other way"
+        rest = [part for part, count in ((close, self.undecided), (contrary, self.fails)) if count]
+        told = f"{self.text}: {self.holds} of {total} comparisons say so"
+        return f"{told}, {' and '.join(rest)}." if rest else f"{told}."
+
+
+def topics(specs: Sequence[Spec], results: Results, quick: bool = False) -> dict[str, list[Topic]]:
+    """For each paper what it claims, from all of its tables and figures that were measured."""
+    found: dict[str, dict[str, Counter[str]]] = {}
+    for spec in specs:
+        for claim in spec.claims:
+            one = judged(claim, spec, results, quick)
+            counts = Counter(
+                {HOLDS: one.holds, UNDECIDED: one.undecided + one.one_run, FAILS: one.fails}
+            )
+            if claim.topic and counts.total():
+                of_paper = found.setdefault(spec.paper, {})
+                of_paper[claim.topic] = of_paper.get(claim.topic, Counter()) + counts
+    return {
+        paper: [Topic(text, n[HOLDS], n[UNDECIDED], n[FAILS]) for text, n in of_paper.items()]
+        for paper, of_paper in found.items()
+    }
+
+
+def what_beats_them(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[str]:
+    """Sentences about the learner and the maps that do better now; none of a quick run."""
+    if quick:
+        return []
+    told = []
+    for spec in specs:
+        if spec.name == TABLE:
+            told += [*_learner_alone(spec, results), *_against_the_paper(spec, results)]
+    return [*told, *_instead_of_liblinear(specs, results)]
+
+
+def _learner_alone(spec: Spec, results: Results) -> list[str]:
+    """Same map, same size: log-loss against squared errors."""
+    ratios = []
+    for panel in comparable_panels(spec, False):
+        means = {(cell.method, cell.x): cell.mean for cell in cells(panel, results) if cell.values}
+        for (method, x), mean in means.items():
+            same = method.removesuffix(LOG_LOSS)
+            if same != method and same not in panel.kept and (same, x) in means:
+                ratios.append(mean / means[same, x])
+    if not ratios:
+        return []
+    better = sum(ratio < 1 for ratio in ratios)
+    return [
+        f"Learned with the log-loss instead of squared errors, the same map of the same size has "
+        f"fewer test errors in {better} of {len(ratios)} cells of {short_title(spec)}, "
+        f"and {1 - statistics.median(ratios):.0%} fewer in the median."
+    ]
+
+
+def _against_the_paper(spec: Spec, results: Results) -> list[str]:
+    """The default map and learner, and the best of our rows, against the better CRAFT row."""
+    told = []
+    for what, row in (
+        ("The default map with the default learner", "log_loss"),
+        ("The best of our rows, chosen by test error,", "best"),
+    ):
+        found = [column.relative(row) for column in columns_of(spec, results)]
+        ratios = [ratio for ratio in found if not math.isnan(ratio)]
+        if ratios:
+            better = sum(ratio < 1 for ratio in ratios)
+            told.append(
+                f"{what} has fewer test errors than the better of the published "
+                f"{' and '.join(CRAFT_ROWS)} in {better} of {len(ratios)} columns of "
+                f"{short_title(spec)}, and {1 - statistics.median(ratios):.0%} fewer in the median."
+            )
+    return told
+
+
+def _instead_of_liblinear(specs: Sequence[Spec], results: Results) -> list[str]:
+    """The log-loss against LIBLINEAR, both measured here, on the same features."""
+    gains = []
+    for spec in specs:
+        for panel in comparable_panels(spec, False):
+            if panel.measure == "svm" and panel.value == "accuracy":
+                found = {(c.method, c.x): c for c in cells(panel, results) if c.values}
+                gains += [
+                    cell.mean - found[rival, cell.x].mean
+                    for cell, rival in _pairs(found.values())
+                    if (rival, cell.x) in found
+                ]
+    if not gains:
+        return []
+    better = sum(gain > 0 for gain in gains)
+    return [
+        f"On the maps of KK and PP the log-loss is more accurate than LIBLINEAR with the same "
+        f"features in {better} of {len(gains)} cells, by {statistics.median(gains):.2f} percentage "
+        f"points in the median."
+    ]
+
+
+def _pairs(found: Iterable[Cell]) -> list[tuple[Cell, str]]:
+    return [
+        (cell, cell.method.replace(_SVM_LOG_LOSS, _LIBLINEAR))
+        for cell in found
+        if cell.method.endswith(_SVM_LOG_LOSS)
+    ]

@@ -1,0 +1,162 @@
+"""Headlines about the learner: the log-loss against LIBLINEAR, and error against training time."""
+
+import math
+import statistics
+from typing import NamedTuple
+
+from reproduction.headline import (
+    Headline,
+    comparable_panels,
+    gain,
+    missing,
+    reached,
+    short_title,
+)
+from reproduction.judge import NOT_RUN, cells
+from reproduction.spec import Panel, Spec
+from reproduction.store import Results
+from reproduction.verdict import UNDECIDED
+
+_LIBLINEAR, _LOG_LOSS = " + LIBLINEAR", " + log-loss"
+_TIMED = "training"  # the panel of errors against seconds
+_OURS = ("CRAFT v2, log-loss", "KernelClassifier()")
+_PAPERS = ("RFM", "TS", "CM RFM", "CM TS")
+
+
+class Trained(NamedTuple):
+    """One training: what it took, and how good it was."""
+
+    method: str
+    seconds: float
+    error: float
+
+
+def as_accurate(spec: Spec, results: Results, quick: bool = False) -> Headline:
+    """In how many cells the log-loss is as accurate as published for LIBLINEAR on such features."""
+    won, total = [], 0
+    for panel in comparable_panels(spec, quick):
+        if panel.value != "accuracy":
+            continue
+        ours = {(cell.method, cell.x): cell for cell in cells(panel, results, quick)}
+        for method, x in _printed(panel):
+            total += 1
+            cell = ours.get((method.replace(_LIBLINEAR, _LOG_LOSS), x))
+            if cell is not None and cell.values:
+                won.append(gain(panel, cell.mean, panel.printed_at(method, x)) >= 0)
+    what = f"{short_title(spec)}: with the log-loss the accuracy is at least the published one"
+    if not won:
+        return Headline(f"{what}: not measured.", NOT_RUN)
+    return Headline(
+        f"{what} of LIBLINEAR, on the same maps at the same D, in {sum(won)} of {len(won)} cells"
+        f"{missing(total - len(won))}.",
+        reached(all(won)),
+    )
+
+
+def _printed(panel: Panel) -> list[tuple[str, str]]:
+    return [
+        (method, x)
+        for method in panel.printed
+        for x in panel.x
+        if method.endswith(_LIBLINEAR) and not math.isnan(panel.printed_at(method, x))
+    ]
+
+
+def faster_than_liblinear(spec: Spec, results: Results, quick: bool = False) -> Headline:
+    """In how many cells the log-loss is learned faster than by LIBLINEAR on the same features."""
+    ratios: list[float] = []
+    exact: list[float] = []
+    for panel in spec.panels:
+        if panel.value == "train_seconds":
+            for x in panel.quick if quick else panel.x:
+                libsvm = _seconds(panel, "K + LIBSVM", x, results, quick)
+                for method in panel.methods:
+                    ours = _seconds(panel, method, x, results, quick)
+                    rival = method.replace(_LOG_LOSS, _LIBLINEAR)
+                    theirs = _seconds(panel, rival, x, results, quick)
+                    if method.endswith(_LOG_LOSS) and rival in panel.methods and ours and theirs:
+                        ratios.append(theirs / ours)
+                        exact += [libsvm / ours] if libsvm else []
+    what = f"{short_title(spec)}: training with the log-loss, choice of alpha included, takes"
+    if not ratios:
+        return Headline(f"{what} a time that was not measured.", NOT_RUN)
+    won = sum(ratio >= 1 for ratio in ratios)
+    text = (
+        f"{what} no longer than LIBLINEAR on the same features, whose C is given, in {won} of "
+        f"{len(ratios)} cells (in the median {statistics.median(ratios):.2g} times as fast)"
+    )
+    if exact:
+        faster = sum(ratio >= 1 for ratio in exact)
+        text += (
+            f", and no longer than LIBSVM in {faster} of {len(exact)} (in the median "
+            f"{statistics.median(exact):.2g} times as fast)"
+        )
+    return Headline(f"{text}.", reached(won == len(ratios)))
+
+
+def _seconds(panel: Panel, method: str, x: str, results: Results, quick: bool) -> float | None:
+    if method not in panel.methods:
+        return None
+    rows = results.of(panel.run(method, x, quick))
+    return statistics.fmean(row["values"][panel.value] for row in rows) if rows else None
+
+
+def time_to(spec: Spec, results: Results, quick: bool = False, *, level: float) -> Headline:
+    """How long each learner takes to a test error on MNIST, at the smallest size that has it."""
+    made = _trainings(spec, results, quick)
+    what = f"MNIST, {level:g} % wrong or less"
+    if not any(one.method in _OURS for one in made):
+        return Headline(f"{what}: the time was not measured.", NOT_RUN)
+    least = {
+        method: min((o.seconds for o in made if o.method == method and o.error <= level), default=0)
+        for method in dict.fromkeys(one.method for one in made)
+    }
+    known = sorted((seconds, method) for method, seconds in least.items() if seconds)
+    told = ", ".join(f"{method} after {seconds:,.0f}" for seconds, method in known)
+    never = [method for method, seconds in least.items() if not seconds]
+    text = f"{what}: {told} CPU seconds" if told else f"{what}: by none"
+    if never and told:
+        text += f"; not by {', '.join(never)} at the sizes that were run"
+    word = reached(bool(known) and known[0][1] in _OURS)
+    left = [method for method in never if method not in _OURS and _is_left(spec, results, method)]
+    if left and word == reached(True):  # a size that was not run may be the fastest of all
+        return Headline(f"{text}. Larger sizes of {', '.join(left)} were not run.", UNDECIDED)
+    return Headline(f"{text}.", word)
+
+
+def _is_left(spec: Spec, results: Results, method: str) -> bool:
+    """Whether some sizes of a method in the panel of trainings have no result."""
+    return any(
+        not results.of(panel.run(method, x))
+        for panel in spec.panels
+        if panel.name == _TIMED
+        for x in panel.x
+    )
+
+
+def below_at_every_time(spec: Spec, results: Results, quick: bool = False) -> Headline:
+    """Whether every training of the papers' methods has one of ours that is as fast and as good."""
+    made = _trainings(spec, results, quick)
+    ours = [one for one in made if one.method in _OURS]
+    papers = [one for one in made if one.method in _PAPERS]
+    what = f"{short_title(spec)}: a training of ours takes no longer and has no more errors"
+    if not ours or not papers:
+        return Headline(f"{what}: not measured.", NOT_RUN)
+    beaten = sum(
+        any(o.seconds <= one.seconds and o.error <= one.error for o in ours) for one in papers
+    )
+    return Headline(
+        f"{what} for {beaten} of {len(papers)} trainings of {', '.join(_PAPERS)}.",
+        reached(beaten == len(papers)),
+    )
+
+
+def _trainings(spec: Spec, results: Results, quick: bool) -> list[Trained]:
+    return [
+        Trained(method, row["values"]["train_seconds"], row["values"]["error"])
+        for panel in comparable_panels(spec, quick)
+        if panel.name == _TIMED
+        for method in panel.methods
+        for x in panel.x
+        for row in results.of(panel.run(method, x, quick))
+    ]
