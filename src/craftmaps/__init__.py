@@ -1,8 +1,8 @@
 """Kernel machines at the price of linear ones: compact random feature maps for scikit-learn.
 
-The public names are those in `__all__` of the rooms kernels, tables, maps, learn and models. A
-room is imported when one of its names is first asked for, so that the command line starts without
-scikit-learn.
+The public names are listed in `__all__` of the sub-packages kernels, tables, maps, search, learn
+and models. A sub-package is imported when one of its names is first used, so that the command line
+can start without scikit-learn.
 """
 
 # ruff: noqa: F403 (star imports show the names to type checkers, which cannot follow __getattr__)
@@ -26,7 +26,7 @@ _MODULES = (*_ROOMS_OF_PUBLIC_NAMES, "diagnose", "scale", "deploy")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a sub-package, or the room of a public name, when it is first used."""
+    """Import a sub-package, or the one that defines a public name, when it is first used."""
     if name in _MODULES:
         return import_module(f"craftmaps.{name}")
     if name == "__all__":

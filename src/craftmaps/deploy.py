@@ -9,7 +9,7 @@ _MOVED = ("export_onnx", "register_converters")
 
 
 def __getattr__(name: str) -> Any:
-    """Hand out a name that has moved, with a warning that says where it is now."""
+    """Return a name that has moved, and warn where it is now."""
     if name not in _MOVED:
         raise AttributeError(f"module 'craftmaps.deploy' has no attribute {name!r}")
     warnings.warn(

@@ -1,11 +1,11 @@
-"""Figures: made without a window, returned to the caller, saved where a path is given."""
+"""Helpers for figures, which are drawn without a window and returned or saved."""
 
 from pathlib import Path
 from typing import Any
 
 
 def new_figure(width: float = 6.4, height: float = 4.2, n_axes: int = 1) -> tuple[Any, Any]:
-    """A figure with axes side by side; matplotlib is imported here and nowhere else."""
+    """Create a figure with axes side by side (matplotlib is imported only here)."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:

@@ -1,4 +1,4 @@
-"""Rows in blocks: how work is cut, spread over threads and handed to compiled loops."""
+"""Split rows into blocks and run compiled loops on them in several threads."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +14,10 @@ from numba.core import config
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-BLOCK_BYTES = 1 << 20  # what one thread keeps in flight: fits the second-level cache
-LEAST_BYTES = 1 << 16  # less is not worth a thread of its own
+BLOCK_BYTES = 1 << 20  # working set of one thread: fits the second-level cache
+LEAST_BYTES = 1 << 16  # a smaller block is not worth a thread
 _PRODUCT_ROWS = 1024
-_allowed = local()  # threads that the caller of a loop may use, where it has been told
+_allowed = local()  # thread limit of the current thread, set by `at_most_threads`
 
 
 def for_each_block(
@@ -25,16 +25,16 @@ def for_each_block(
 ) -> None:
     """Call `task(start, stop)` for consecutive blocks of rows, on all threads.
 
-    The caller is one of the threads. Their number is NUMBA_NUM_THREADS, which joblib also sets in
-    its workers, or what `at_most_threads` says. Plain threads are used instead of numba's, whose
-    fallback layer aborts the process when two Python threads enter it and whose OpenMP layer does
-    so after a fork.
+    The calling thread works too. The number of threads is NUMBA_NUM_THREADS, which joblib also
+    sets in its workers, unless `at_most_threads` lowers it. Numba's own threads are not used: its
+    fallback layer aborts the process when two Python threads enter it, and its OpenMP layer
+    aborts after a fork.
     """
     threads = _threads()
     row_bytes = max(1, row_bytes)
     share = max(-(-n_rows // threads), LEAST_BYTES // row_bytes)
     rows = max(1, min(max_rows, BLOCK_BYTES // row_bytes, share))
-    if n_rows > threads * rows:  # as many blocks for each thread, so that none waits for the others
+    if n_rows > threads * rows:  # equally many blocks per thread, so that no thread waits
         rounds = -(-n_rows // (threads * rows))
         rows = -(-n_rows // (threads * rounds))
     starts = iter(range(0, n_rows, rows))
@@ -42,7 +42,7 @@ def for_each_block(
 
     def work() -> None:
         try:
-            for start in starts:  # shared: `next` of a range is one step of the interpreter
+            for start in starts:  # shared by the threads: `next` of a range iterator is atomic
                 if failed:
                     return
                 task(start, min(start + rows, n_rows))
@@ -52,7 +52,7 @@ def for_each_block(
     helpers = [_pool().submit(work) for _ in range(min(threads, -(-n_rows // rows)) - 1)]
     work()
     for helper in helpers:
-        if not helper.cancel():  # one that has not begun has nothing left to do
+        if not helper.cancel():  # a helper that has not started has nothing left to do
             helper.result()
     if failed:
         raise failed[0]
@@ -60,15 +60,15 @@ def for_each_block(
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads that wait for work: to start one takes as long as the features of a hundred rows."""
+    """Keep threads waiting: starting one takes as long as mapping a hundred rows."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="craftmaps")
 
 
 def renew_after_fork(owner: Any) -> None:
-    """Call the method `after_fork` of this object in every child that the process forks.
+    """Call `owner.after_fork()` in every child process created by a fork.
 
-    A child has none of the other threads of its parent. A lock that one of them held would stay
-    locked for ever, and what one of them was changing would stay half changed.
+    A forked child has only the forking thread. A lock held by another thread would stay locked
+    forever, and an object that another thread was changing would stay half changed.
     """
     _renewed.add(owner)
 
@@ -85,7 +85,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def dense_block(X: Any, start: int, stop: int, dtype: Any) -> np.ndarray:
-    """Rows start..stop of a dense or CSR matrix, C-ordered and writable as the loops want them."""
+    """Return rows start..stop of a dense or CSR matrix as a C-ordered, writable array."""
     block = X[start:stop]
     if sparse.issparse(block):
         block = block.toarray()
@@ -93,10 +93,10 @@ def dense_block(X: Any, start: int, stop: int, dtype: Any) -> np.ndarray:
 
 
 class _BlasThreads:
-    """BLAS calls of the process run on few threads while at least one caller is inside.
+    """Limit the BLAS threads of the process while at least one caller asks for it.
 
-    threadpoolctl lets one thread at a time set the limits, which that thread must also lift. So a
-    thread of its own holds the least that any caller inside asked for.
+    With threadpoolctl, the thread that sets a limit must also lift it. So a separate thread holds
+    the smallest limit that any current caller asked for.
     """
 
     def __init__(self) -> None:
@@ -104,9 +104,9 @@ class _BlasThreads:
         self._asked: list[int] = []
         self._controller: Any = None
         self._holder: tuple[Thread, Event] | None = None
-        self._limits: Any = None  # what the holder set, and can be lifted
-        self._left_limits: Any = None  # by a holder that a fork left behind
-        if hasattr(os, "register_at_fork"):  # a fork waits until no change is halfway
+        self._limits: Any = None  # set by the holder, which can lift it
+        self._left_limits: Any = None  # set by a holder thread that did not survive a fork
+        if hasattr(os, "register_at_fork"):  # a fork waits until no change is in progress
             os.register_at_fork(
                 before=lambda: self._lock.acquire(),
                 after_in_parent=lambda: self._lock.release(),
@@ -114,7 +114,7 @@ class _BlasThreads:
             )
 
     def _after_fork(self) -> None:
-        """Forget the callers inside, which are threads of the parent."""
+        """Forget the current callers, which are threads of the parent process."""
         self._lock = RLock()
         self._left_limits = self._limits if self._holder else self._left_limits
         self._asked, self._holder, self._limits = [], None, None
@@ -163,7 +163,7 @@ _blas = _BlasThreads()
 
 @contextmanager
 def at_most_threads(threads: int) -> Iterator[None]:
-    """Loops that this thread starts, and BLAS in the whole process, keep to so many threads."""
+    """Limit the threads of loops started by this thread, and of BLAS in the whole process."""
     before = getattr(_allowed, "threads", None)
     _allowed.threads = threads
     try:
@@ -174,9 +174,9 @@ def at_most_threads(threads: int) -> Iterator[None]:
 
 
 def on_threads(task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """The results of `task` for all items, one item at a time on each thread.
+    """Return the results of `task` for all items, with one item at a time on each thread.
 
-    Loops and BLAS calls inside of a task are serial: many small matrices are faster that way.
+    Loops and BLAS calls inside a task are serial, which is faster for many small matrices.
     """
 
     def alone(item: Any) -> Any:
@@ -199,9 +199,9 @@ def _threads() -> int:
 def for_each_product_block(
     task: Callable[[int, int], None], n_rows: int, row_bytes: int, threads: bool = True
 ) -> None:
-    """As `for_each_block`, for tasks that multiply matrices: blocks are larger, BLAS is serial.
+    """Like `for_each_block`, with larger blocks and serial BLAS, for tasks that multiply matrices.
 
-    With `threads=False`, for tasks that are not made for it, BLAS has the threads.
+    With `threads=False`, for tasks that are not thread-safe, BLAS uses the threads instead.
     """
     if not threads:
         for start in range(0, n_rows, _PRODUCT_ROWS):
@@ -211,5 +211,5 @@ def for_each_product_block(
     elif _threads() == 1:
         for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)
     else:
-        with _blas.at_most(1):  # its threads would only wait for each other
+        with _blas.at_most(1):  # BLAS threads would only wait for each other
             for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)

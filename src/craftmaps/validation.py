@@ -1,4 +1,4 @@
-"""Checks of parameters, random generators, and the kind of a target."""
+"""Validation of parameters, random generators, and the type of a target."""
 
 import math
 import sys
@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-MAX_CLASSES_OF_NUMBERS = 100  # whole numbers with more different values are measured, not labels
+MAX_CLASSES_OF_NUMBERS = 100  # integer targets with more distinct values are not labels
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from what scikit-learn accepts as random_state, or a generator itself."""
+    """Return a NumPy generator for a scikit-learn `random_state` or a generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if random_state is None:
@@ -30,17 +30,17 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def is_integer(value: Any) -> bool:
-    """Whether value is a whole number and not a boolean."""
+    """Return whether value is an integer and not a boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether value is a finite real number and not a boolean."""
+    """Return whether value is a finite real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_squares(name: str, values: Any) -> None:
-    """Raise ValueError if a sum over columns of squares of finite numbers would overflow."""
+    """Raise ValueError if the squared norm of a row of finite numbers could overflow."""
     data = values.data if sparse.issparse(values) else values
     largest = float(max(data.max(initial=0), -data.min(initial=0)))
     width = values.shape[1] if values.ndim == 2 else 1
@@ -59,7 +59,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def current_name(parameter: str, value: Any, renamed: dict[str, str]) -> Any:
-    """The present name of an option; a name of an earlier release brings a FutureWarning."""
+    """Return the current name of an option, with a FutureWarning for an old name."""
     if not isinstance(value, str) or value not in renamed:
         return value
     warn_renamed(f"{parameter}={value!r}", repr(renamed[value]))
@@ -67,7 +67,7 @@ def current_name(parameter: str, value: Any, renamed: dict[str, str]) -> Any:
 
 
 def current_parameter(old: str, given: Any, new: str, value: Any) -> Any:
-    """The value of a parameter that may have been given under the name of an earlier release."""
+    """Return the value of a parameter that may have been passed under its old name."""
     if isinstance(given, str) and given == "deprecated":
         return value
     warn_renamed(f"the parameter {old}", new)
@@ -80,7 +80,7 @@ def warn_renamed(old: str, new: str) -> None:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code, outside of this package, scikit-learn and the like."""
+    """Warn at the line of the user's code, outside this package and other libraries."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
@@ -92,7 +92,7 @@ def _is_library(module: str) -> bool:
 
 
 def is_continuous(y: Any) -> bool:
-    """Whether targets are measured numbers rather than labels."""
+    """Return whether the targets are continuous numbers rather than labels."""
     y = np.asarray(y)
     if y.dtype.kind not in "fiu":
         return False
@@ -123,7 +123,7 @@ def check_number(
 
 
 def check_rows_pair(X: Any, Y: Any) -> tuple[Any, Any]:
-    """X and Y as floating-point arrays or CSR matrices with equally many columns."""
+    """Return X and Y as floating-point arrays or CSR matrices with equally many columns."""
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     Y = X if Y is None else check_array(Y, accept_sparse="csr", dtype=X.dtype)
     if X.shape[1] != Y.shape[1]:

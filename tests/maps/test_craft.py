@@ -208,7 +208,7 @@ def test_exact_low_degrees_work_below_the_number_of_columns():
     X = rows(30, 100)
     for h01 in ("up", "auto", "none"):
         assert CraftMap(Polynomial(3), 20, n_up=640, h01=h01).fit_transform(X).shape == (30, 20)
-    with pytest.raises(ValueError, match=r"no room for the 101 exact columns of h01='append'"):
+    with pytest.raises(ValueError, match=r"is too small for the 101 exact columns of h01='append'"):
         CraftMap(Polynomial(3), 20, h01="append").fit(X)
 
 
@@ -255,7 +255,7 @@ def test_a_principal_subspace_goes_below_the_floor():
     drawn = CraftMap(kernel, 60, random_state=0)
     assert relative_error(learned, X, kernel) < 0.3 * relative_error(drawn, X, kernel)
     assert np.isnan(learned.expected_error_)
-    with pytest.raises(ValueError, match=r"at least as many rows in fit, got 50"):
+    with pytest.raises(ValueError, match=r"at least that many rows in fit, got 50"):
         CraftMap(kernel, 60, down="principal", h01="none").fit(X[:50])
 
 
@@ -368,7 +368,7 @@ def test_own_maps_are_cloned_sized_and_seeded():
         ({"down": "up"}, "down must be one of"),
         ({"h01": True}, "h01 must be one of"),
         ({"up": "fourier"}, "up must be one of"),
-        ({"up": "tensor-sketch", "h01": "append"}, "h01='append' is for up='maclaurin'"),
+        ({"up": "tensor-sketch", "h01": "append"}, "h01='append' needs up='maclaurin'"),
         ({"up": "tensor-sketch", "kernel": "exp"}, "TensorSketch approximates Polynomial"),
         ({"n_components": 3, "n_up": 3, "kernel": Polynomial(20)}, "a feature of each degree"),
     ],

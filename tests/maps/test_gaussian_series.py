@@ -140,7 +140,7 @@ def test_narrow_kernels_of_many_columns_are_for_fourier_features():
     X = 0.2 * rng.normal(size=(300, 40))
     X[:150] += 1.5 * rng.choice([-1, 1], 40)
     narrow, wide = Gaussian(0.1), Gaussian(0.01)
-    with pytest.warns(UserWarning, match="Fourier features of .*: the kernel is narrow"):
+    with pytest.warns(UserWarning, match="Fourier features have .*: the kernel is narrow"):
         craft = [CraftMap(narrow, 256, random_state=seed).fit(X) for seed in range(10)]
     fourier = [FourierFeatures(narrow, 256, random_state=seed).fit(X) for seed in range(10)]
     squares = {}

@@ -184,7 +184,9 @@ def test_the_reported_tail_bounds_what_truncation_takes(max_degree, degrees):
 
 
 def test_a_large_tail_is_worth_a_warning():
-    with pytest.warns(UserWarning, match=r"degree 2 takes off up to 0\.218 of the 2\.72"):
+    with pytest.warns(
+        UserWarning, match=r"degree 2 loses up to 0\.218 of k\(x, x\), which reaches 2\.72"
+    ):
         RandomMaclaurin("exp", 50, max_degree=2).fit(X)
     with pytest.warns(UserWarning, match=r"VovkInfinite\(\) at degree 64"):
         RandomMaclaurin(VovkInfinite(), 200).fit(0.999 * X)

@@ -1,5 +1,6 @@
 """The code of the guide's pages runs, and prints what stands under it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ if not PAGES:
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(DOCS)))
 def test_code_runs_and_prints_what_stands_under_it(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples may write files
+    (tmp_path / "examples").mkdir()
+    shutil.copy(DOCS.parent / "examples" / "flats.csv", tmp_path / "examples")
     run(page)
 
 

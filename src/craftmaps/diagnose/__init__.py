@@ -1,4 +1,4 @@
-"""How good a map is, and which one to use: errors, spectra, bounds, comparison, advice."""
+"""Diagnostics of maps: errors, spectra, bounds, comparisons and advice."""
 
 from craftmaps.diagnose import bounds
 from craftmaps.diagnose.advice import Advice, recommend

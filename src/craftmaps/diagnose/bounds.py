@@ -1,7 +1,7 @@
-"""Bounds of the papers on the error of random features, and the sizes that they ask for.
+"""Published bounds on the error of random features, and the sizes that they require.
 
-Each bound comes with its inverse. The bounds are loose, often by orders of magnitude. The functions
-`craftmaps.diagnose.expected_error` and `craftmaps.diagnose.components_for` tell what to expect on
+Each bound comes with its inverse. The bounds are loose, often by orders of magnitude. Use
+`craftmaps.diagnose.expected_error` and `craftmaps.diagnose.components_for` to predict the error on
 given rows.
 
 References
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _LEMMA_3_1_CONSTANT = 0.766  # c of CRAFT Lemma 3.1
-_MAX_TERMS = 1 << 20  # of a series that is summed
+_MAX_TERMS = 1 << 20  # largest number of terms of a series that is summed
 _NEGLIGIBLE_SHARE = 1e-12  # a sum is complete when twice as many terms add no more than this
 _MOVED = ("components_for", "expected_error")  # they are no bounds
 

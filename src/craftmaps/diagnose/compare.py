@@ -1,4 +1,4 @@
-"""Maps side by side on the same data: error, kernel error, time, memory and size of the model."""
+"""Compare maps on the same data: error, kernel error, time, memory and model size."""
 
 import pickle
 import time
@@ -25,10 +25,10 @@ _KERNEL_ERROR_ROWS = 500
 
 @dataclass(frozen=True)
 class Measured:
-    """One map of one size: means over seeds, and the standard deviation of the error.
+    """Measurements of one map of one size, averaged over seeds.
 
-    Times are in seconds (`predict_seconds` per row). `peak_bytes` is the most memory that training
-    allocates at a time, and `model_bytes` is the size of what predictions need.
+    Times are in seconds (`predict_seconds` per row). `peak_bytes` is the peak memory of training,
+    and `model_bytes` is the size of the arrays that predictions need.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` measured: a table when printed, a data frame, a plot."""
+    """Result of `compare`, which can be printed, plotted or turned into a data frame."""
 
     rows: list[Measured]
     classification: bool
@@ -67,7 +67,7 @@ class Comparison:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one row per map and size."""
+        """Return a pandas DataFrame with one row per map and size."""
         try:
             import pandas as pd
         except ImportError as missing:
@@ -119,17 +119,21 @@ def compare(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Rows that are scaled as the maps need them.
+        Rows, already scaled as the maps need them.
     y : array-like of shape (n_samples,)
-    maps : a map, or a dict of maps by name
+        Targets.
+    maps : map or dict of str to map
+        The maps to compare.
     n_components : int or sequence of ints, default=(256, 1024)
+        Sizes at which each map is measured.
     seeds : int or sequence of ints, default=3
-        The `random_state` of the maps; a number stands for 0 to seeds - 1.
+        Values of `random_state` of the maps. An int n means the seeds 0 to n - 1.
     test_size : float, default=0.25
-        Share of the rows that the error is measured on.
+        Share of the rows on which the error is measured.
     task : {"auto", "classification", "regression"}, default="auto"
+        The kind of learner. "auto" infers it from y.
     random_state : int, RandomState instance or None, default=0
-        Splits the rows.
+        Seed for splitting the rows.
 
     Examples
     --------
@@ -165,7 +169,7 @@ def compare(
 
 
 def pareto_front(cost: np.ndarray, error: np.ndarray) -> list[int]:
-    """Indices of the points that no other point beats in both, in order of cost."""
+    """Return the indices of the Pareto-optimal points, in order of cost."""
     front: list[int] = []
     for i in np.lexsort((error, cost)):
         if not front or error[i] < error[front[-1]]:

@@ -1,4 +1,4 @@
-"""How far the inner products of features are from the kernel."""
+"""The error of the inner products of features as approximations of a kernel."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,11 +20,12 @@ _MAX_PLOTTED_ENTRIES = 4000
 
 @dataclass(frozen=True)
 class GramError:
-    """An error of a Gram matrix: its mean over seeds, with a confidence interval.
+    """Error of an approximate Gram matrix, averaged over seeds.
 
     Attributes
     ----------
     metric : str
+        Name of the metric.
     value : float
         Mean over seeds.
     low, high : float
@@ -78,14 +79,16 @@ def gram_error(
     confidence: float = 0.95,
     random_state: Any = 0,
 ) -> GramError:
-    """The error of Z Z^T as an approximation of K, on a sample of the rows of X.
+    """Measure the error of Z Z^T as an approximation of K on a sample of rows.
 
     Parameters
     ----------
-    feature_map : a map of this package, or any transformer together with `kernel`
+    feature_map : transformer
+        A map of this package, or any transformer if `kernel` is given.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows to draw the sample from.
     metric : str, default="nrmse"
-        With the difference A = Z Z^T - K,
+        The measure of the difference A = Z Z^T - K:
 
         - "nrmse": root mean square of A over the mean of K (CRAFT Figure 5);
         - "nrmse-range": root mean square of A over max K - min K;
@@ -94,21 +97,21 @@ def gram_error(
         - "spectral": |A|_2 / |K|_2;
         - "relative": the mean of |A_ij| / |K_ij| over entries that are not 0.
     kernel : kernel, default=None
-        The exact kernel. None takes the attribute `kernel_` of the fitted map.
+        The exact kernel. None uses the attribute `kernel_` of the fitted map.
     n_rows : int, default=1000
         Size of the sample.
     seeds : int, sequence of ints or None, default=5
-        A clone of the map is fitted for each seed as its `random_state`; a number stands for 0
-        to seeds - 1. None takes the fitted map as it is.
+        A clone of the map is fitted with each seed as its `random_state`. An int n means the seeds
+        0 to n - 1. None uses the given map, which must be fitted.
     confidence : float, default=0.95
-        Coverage of the interval over seeds.
+        Coverage of the confidence interval over seeds.
     random_state : int, RandomState instance, Generator or None, default=0
-        Draws the sample.
+        Seed for drawing the sample.
 
     Returns
     -------
     GramError
-        `float()` of it is the mean over seeds.
+        The mean over seeds is `float(result)`.
 
     Examples
     --------
@@ -145,7 +148,7 @@ def gram_error(
 
 
 def measure(approximate: np.ndarray, exact: np.ndarray, metric: str) -> float:
-    """The error of an approximate matrix by one of the metrics of `gram_error`."""
+    """Compute the error of an approximate matrix by one of the metrics of `gram_error`."""
     A = approximate - exact
     rmse = float(np.sqrt(np.mean(A**2)))
     if metric == "nrmse":
@@ -163,7 +166,7 @@ def measure(approximate: np.ndarray, exact: np.ndarray, metric: str) -> float:
 
 
 def interval(values: Iterable[float], confidence: float) -> tuple[float, float]:
-    """Student's interval for the mean of independent values; nan for a single one."""
+    """Return Student's confidence interval for a mean of independent values, or nan for one."""
     values = np.asarray(list(values), dtype=float)
     if len(values) < 2:
         return float("nan"), float("nan")
@@ -173,7 +176,7 @@ def interval(values: Iterable[float], confidence: float) -> tuple[float, float]:
 
 
 def sample_rows(X: Any, n_rows: int, random_state: Any) -> Any:
-    """A random subset of the rows, in their order."""
+    """Draw a random subset of the rows, and keep their order."""
     if X.shape[0] <= n_rows:
         return X
     chosen = generator(random_state).choice(X.shape[0], n_rows, replace=False)
@@ -181,7 +184,7 @@ def sample_rows(X: Any, n_rows: int, random_state: Any) -> Any:
 
 
 def fitted_maps(feature_map: Any, X: Any, seeds: int | Iterable[int] | None) -> Iterable[Any]:
-    """The map as it is, or a clone for each seed that is fitted to X."""
+    """Return the given map if `seeds` is None, otherwise a clone fitted to X for each seed."""
     if seeds is None:
         yield feature_map
         return
@@ -193,7 +196,7 @@ def fitted_maps(feature_map: Any, X: Any, seeds: int | Iterable[int] | None) -> 
 
 
 def exact_gram(feature_map: Any, X: Any, kernel: Any = None) -> np.ndarray:
-    """The Gram matrix that a fitted map approximates, in float64."""
+    """Compute the Gram matrix that a fitted map approximates, in float64."""
     if kernel is None and isinstance(feature_map, WrappedMap):
         return exact_gram(feature_map.feature_map_, feature_map._prepared(X))
     kernel = getattr(feature_map, "kernel_", None) if kernel is None else kernel
@@ -206,7 +209,7 @@ def exact_gram(feature_map: Any, X: Any, kernel: Any = None) -> np.ndarray:
 
 
 def dense(Z: Any) -> np.ndarray:
-    """Features as a float64 array."""
+    """Return features as a float64 array."""
     return np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""The spectrum of a kernel and of its approximations: the log-scree plot of CRAFT Figure 2a."""
+"""Spectra of a kernel and of its approximations (the log-scree plot of CRAFT Figure 2a)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +21,16 @@ class Scree:
     Attributes
     ----------
     exact : ndarray of shape (n_rows,)
-    approximate : dict of ndarrays, by the name of the map
+        Eigenvalues of the exact Gram matrix.
+    approximate : dict of str to ndarray
+        Eigenvalues of the approximation by each map.
     """
 
     exact: np.ndarray
     approximate: dict[str, np.ndarray]
 
     def effective_ranks(self) -> dict[str, float]:
-        """The effective rank for the kernel ("exact") and for each map."""
+        """Return the effective rank of the kernel ("exact") and of each map."""
         return {
             name: effective_rank(values)
             for name, values in ({"exact": self.exact} | self.approximate).items()
@@ -58,18 +60,20 @@ class Scree:
 def scree(
     maps: Any, X: Any, *, kernel: Any = None, n_rows: int = 1000, random_state: Any = 0
 ) -> Scree:
-    """Eigenvalues of the exact Gram matrix of a sample of rows, and of its approximations.
+    """Compute the eigenvalues of an exact Gram matrix and of its approximations by maps.
 
     Parameters
     ----------
-    maps : a map, or a dict of maps by name
-        Unfitted maps; clones of them are fitted to X. All are compared with the same kernel.
+    maps : map or dict of str to map
+        Unfitted maps, of which clones are fitted to X. All are compared with the same kernel.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows to draw the sample from.
     kernel : kernel, default=None
-        The exact kernel; None takes the kernel of the first map.
+        The exact kernel. None uses the kernel of the first map.
     n_rows : int, default=1000
+        Size of the sample.
     random_state : int, RandomState instance, Generator or None, default=0
-        Draws the sample, and the maps that have no random_state of their own.
+        Seed for drawing the sample, and for maps whose own random_state is None.
 
     Examples
     --------
@@ -101,15 +105,15 @@ def scree(
 
 
 def spectrum(gram: np.ndarray) -> np.ndarray:
-    """Eigenvalues of a positive semi-definite matrix, the largest first; none is below 0."""
+    """Compute the eigenvalues of a positive semi-definite matrix, clipped at 0, largest first."""
     values: np.ndarray = eigvalsh((gram + gram.T) / 2)
     return np.asarray(np.maximum(values[::-1], 0.0))
 
 
 def effective_rank(values: Any) -> float:
-    """The number of directions that matter: exp of the entropy of the eigenvalues' shares.
+    """Compute the effective rank, the exponential of the entropy of the eigenvalues' shares.
 
-    If n eigenvalues are equal and the others 0, the effective rank is n (Roy and Vetterli, "The
+    If n eigenvalues are equal and the others are 0, the effective rank is n (Roy and Vetterli, "The
     Effective Rank", 2007).
 
     Examples

@@ -1,4 +1,4 @@
-"""What is approximated: kernels that know their exact values, and their series or spectra."""
+"""Kernels with their exact values, and the series or spectra that maps approximate."""
 
 from craftmaps.kernels.base import Kernel
 from craftmaps.kernels.composed import Composed

@@ -1,4 +1,4 @@
-"""What every kernel of the library offers."""
+"""The interface of every kernel."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
@@ -10,42 +10,42 @@ from craftmaps.kernels.pairs import Fill
 
 
 class Kernel(BaseEstimator, ABC):
-    """A function of two rows with parameters, as maps and compositions use it.
+    """Base class of kernels: functions k(x, y) of two rows.
 
-    Parameters are validated once: by `check`, which is called when the kernel is called on rows or
-    is given to a map. The other methods take valid parameters for granted.
+    Parameters are validated once, by `check`, when the kernel is called on rows or given to a map.
+    The other methods assume that the parameters are valid.
     """
 
-    short_name: ClassVar[str | None] = None  # a string that means this kernel with its defaults
-    threads = True  # whether blocks of rows may be filled side by side
+    short_name: ClassVar[str | None] = None  # string that selects this kernel with its defaults
+    threads = True  # whether blocks of rows may be filled in parallel
 
     @abstractmethod
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
-        """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
+        """Compute the Gram matrix between the rows of X and Y (or X, if Y is None)."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise ValueError naming the first parameter that has no meaning."""
+        """Raise ValueError that names the first invalid parameter."""
 
     def resolved(self, X: Any) -> Self:
-        """This kernel with numbers for the parameters that depend on the rows X."""
+        """Return this kernel with the parameters that depend on X replaced by numbers."""
         self.check()
         return self
 
     def check_resolved(self) -> None:
-        """Raise ValueError unless all parameters are valid and none depends on rows."""
+        """Raise ValueError unless all parameters are valid and independent of the rows."""
         self.check()
 
     @abstractmethod
     def against(self, Y: Any, dtype: np.dtype) -> Fill:
-        """A function fill(X, out) that writes k(x, y) for valid rows into a buffer of `dtype`.
+        """Return a function fill(X, out) that writes k(x, y) into an array `out` of `dtype`.
 
-        The kernel must be resolved.
+        The kernel must be resolved, and the rows of X must be valid.
         """
 
     @abstractmethod
     def diagonal(self, X: Any) -> np.ndarray:
-        """k(x, x) for each row."""
+        """Compute k(x, x) for each row of X."""
 
     def onnx(self, g: Any, x: str, landmarks: np.ndarray) -> str:
         """Add k(x, l) to an ONNX graph, for a float64 tensor x of rows and float64 landmarks l.
@@ -53,18 +53,17 @@ class Kernel(BaseEstimator, ABC):
         The kernel must be resolved.
         """
         raise ValueError(
-            f"{self!r} has no form in ONNX's operators; Nystroem maps are exported with the "
-            f"kernels of dot products, Gaussian, Laplacian, Cauchy, and Matern of nu 0.5, 1.5 or "
-            f"2.5."
+            f"{self!r} cannot be written with ONNX operators; use a dot-product kernel, Gaussian, "
+            f"Laplacian, Cauchy, or Matern with nu 0.5, 1.5 or 2.5 to export a Nystroem map."
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are of one class and have equal parameters."""
+        """Return whether both kernels have the same class and equal parameters."""
         if not isinstance(other, Kernel) or type(self) is not type(other):
             return False
         mine, theirs = self.get_params(), other.get_params()
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
-        # Parameters can change while a kernel is a key of a dict; its class cannot.
+        # The parameters of a kernel that is a dict key can change, but its class cannot.
         return hash(type(self))

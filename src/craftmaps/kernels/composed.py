@@ -1,4 +1,4 @@
-"""Kernels of kernels: f(K(x, y))."""
+"""Composed kernels f(K(x, y))."""
 
 from typing import Any, Self
 
@@ -15,18 +15,18 @@ from craftmaps.validation import check_rows_pair
 
 @storable
 class Composed(Kernel):
-    """f(K(x, y)): a dot-product kernel f of the values of another kernel K.
+    """Composed kernel f(K(x, y)): a dot-product kernel f applied to another kernel K.
 
-    It is positive definite whenever K is, since every Maclaurin coefficient of f is at least 0
+    It is positive definite whenever K is, because every Maclaurin coefficient of f is at least 0
     (Kar and Karnick 2012, section 5).
 
     Parameters
     ----------
     outer : DotProductKernel, "poly" or "exp", default="poly"
-        f.
+        The outer kernel f.
     inner : kernel, str or callable, default="rbf"
-        K: a kernel of this library, one of its names, the name of a kernel of scikit-learn, or a
-        function of two matrices that returns a Gram matrix.
+        The inner kernel K. A string is the name of a kernel of this library or of scikit-learn; a
+        callable is a function of two matrices that returns a Gram matrix.
 
     Examples
     --------
@@ -50,24 +50,24 @@ class Composed(Kernel):
         self._parts()
 
     def _parts(self) -> tuple[DotProductKernel, Kernel]:
-        """Outer and inner kernel as checked objects."""
+        """Return the outer and the inner kernel as validated objects."""
         return dot_product_kernel(self.outer), any_kernel(self.inner)
 
     def resolved(self, X: Any) -> Self:
-        """This kernel with kernels in the place of names, and a number as the inner gamma."""
+        """Return a copy with kernel objects instead of names, and a number as the inner gamma."""
         outer, inner = self._parts()
         kernel: Self = clone(self).set_params(outer=outer, inner=inner.resolved(X))
         return kernel
 
     def check_resolved(self) -> None:
         if not isinstance(self.outer, DotProductKernel) or not isinstance(self.inner, Kernel):
-            raise ValueError(f"{self!r} has names in the place of kernels.")
+            raise ValueError(f"{self!r} has names instead of kernels.")
         self.outer.check_resolved()
         self.inner.check_resolved()
 
     @property
     def threads(self) -> bool:  # type: ignore[override]
-        """Whether blocks of rows may be filled side by side."""
+        """Whether blocks of rows may be filled in parallel."""
         return bool(any_kernel(self.inner).threads)
 
     def against(self, Y: Any, dtype: np.dtype) -> Fill:

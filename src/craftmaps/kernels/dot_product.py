@@ -22,17 +22,17 @@ _MOST_TERMS_IN_ONNX = 100
 
 
 class DotProductKernel(Kernel):
-    """A kernel f(gamma <x, y>) with f(t) = sum_n a_n t^n and every a_n >= 0.
+    """Base class of kernels f(gamma <x, y>) with f(t) = sum_n a_n t^n and every a_n >= 0.
 
-    By Schoenberg's theorem these are the positive definite dot-product kernels on the ball
-    (Kar and Karnick 2012, Theorem 1). A kernel defines `_value` (f), `_coefficients` (a_n), and
-    where they differ from the defaults `_radius` and `_check`.
+    By Schoenberg's theorem these are exactly the positive definite dot-product kernels on the
+    ball (Kar and Karnick 2012, Theorem 1). A subclass defines `_value` (f) and `_coefficients`
+    (a_n), and overrides `_radius` and `_check` if needed.
     """
 
     gamma: float
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
-        """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
+        """Compute the Gram matrix between the rows of X and Y (or X, if Y is None)."""
         self.check()
         X, Y = check_rows_pair(X, Y)
         out = np.empty((X.shape[0], Y.shape[0]), dtype=X.dtype)
@@ -49,7 +49,7 @@ class DotProductKernel(Kernel):
         """Add f(gamma t) to an ONNX graph, for a float64 tensor t of inner products."""
         if self.highest_degree > _MOST_TERMS_IN_ONNX:
             raise ValueError(
-                f"{self!r} has more than {_MOST_TERMS_IN_ONNX} terms, too many for ONNX."
+                f"{self!r} has more than {_MOST_TERMS_IN_ONNX} terms, which is too many for ONNX."
             )
         return onnx_series(g, t, list(self.maclaurin(int(self.highest_degree))))
 
@@ -57,7 +57,7 @@ class DotProductKernel(Kernel):
         return self.value(row_norms(X, squared=True))
 
     def value(self, t: Any) -> np.ndarray:
-        """f(gamma t) for inner products t."""
+        """Compute f(gamma t) for inner products t."""
         t = np.asarray(t)
         if not np.issubdtype(t.dtype, np.floating):
             t = t.astype(np.float64)
@@ -66,7 +66,7 @@ class DotProductKernel(Kernel):
         return self._value(float(self.gamma) * t)
 
     def maclaurin(self, max_degree: int, scale: float = 1.0) -> np.ndarray:
-        """Coefficients of t^0 .. t^max_degree in f(gamma scale t)."""
+        """Return the coefficients of t^0, ..., t^max_degree in f(gamma scale t)."""
         degrees = np.arange(max_degree + 1)
         powers = (float(self.gamma) * scale) ** degrees
         coefficients: np.ndarray = self._coefficients(degrees) * powers
@@ -74,26 +74,26 @@ class DotProductKernel(Kernel):
 
     @property
     def highest_degree(self) -> float:
-        """The largest n with a_n > 0; infinity for an infinite series."""
+        """Largest n with a_n > 0, or infinity for an infinite series."""
         return math.inf
 
     @property
     def convergence_radius(self) -> float:
-        """The series converges for |<x, y>| below this."""
+        """Radius r such that the series converges for |<x, y>| < r."""
         return self._radius() / self.gamma
 
     def tail(self, degree: int, squared_norm: float) -> float:
-        """sum_{n > degree} a_n R^(2n): the most that rows with |x|^2 <= R^2 lose by truncation."""
+        """Bound the truncation error sum_{n > degree} a_n R^(2n) for rows with |x|^2 <= R^2."""
         if degree >= self.highest_degree:
             return 0.0
         kept = self.maclaurin(degree, scale=float(squared_norm)).sum()
         return max(0.0, float(self.value(float(squared_norm))) - float(kept))
 
     def rescaled(self, X: Any, margin: float = 2.0) -> Self:
-        """This kernel with gamma lowered until X lies inside the radius of convergence.
+        """Return a copy with gamma lowered so that X lies inside the radius of convergence.
 
-        Kar and Karnick 2012, section 3: where |<x, y>| reaches I >= radius, f(t / c) with
-        c > I / radius is used instead; here c = margin * I / radius. Unchanged if X lies inside.
+        If |<x, y>| reaches I >= radius, f(t) is replaced by f(t / c) with c = margin * I / radius
+        (Kar and Karnick 2012, section 3). If X lies inside, gamma stays as it is.
         """
         self.check()
         if not margin > 1:
@@ -110,7 +110,7 @@ class DotProductKernel(Kernel):
         self._check()
 
     def check_rows(self, X: Any) -> None:
-        """Raise ValueError if <x, x> of a row leaves the radius of convergence."""
+        """Raise ValueError if <x, x> of a row is outside the radius of convergence."""
         if math.isfinite(self.convergence_radius) and X.shape[0]:
             self._check_within(float(row_norms(X, squared=True).max()), "|x|^2")
 
@@ -124,23 +124,34 @@ class DotProductKernel(Kernel):
 
     @abstractmethod
     def _value(self, t: np.ndarray) -> np.ndarray:
-        """f(t)."""
+        """Compute f(t)."""
 
     @abstractmethod
     def _coefficients(self, degrees: np.ndarray) -> np.ndarray:
-        """a_n of f for the given n."""
+        """Return the coefficients a_n of f for the given degrees n."""
 
     def _radius(self) -> float:
-        """f's series converges for |t| below this."""
+        """Return the radius of convergence of f."""
         return math.inf
 
     def _check(self) -> None:
-        """Raise ValueError for a parameter other than gamma that has no meaning."""
+        """Raise ValueError for an invalid parameter other than gamma."""
 
 
 @storable
 class Polynomial(DotProductKernel):
-    """(gamma <x, y> + coef0)^degree; a_n = C(degree, n) gamma^n coef0^(degree - n).
+    """Polynomial kernel (gamma <x, y> + coef0)^degree.
+
+    Its Maclaurin coefficients are a_n = C(degree, n) gamma^n coef0^(degree - n).
+
+    Parameters
+    ----------
+    degree : int, default=3
+        Degree of the polynomial, at least 1.
+    gamma : float, default=1.0
+        Factor of the inner product, above 0.
+    coef0 : float, default=1.0
+        Constant term, at least 0. Lower values give more weight to the high degrees.
 
     Examples
     --------
@@ -182,7 +193,14 @@ class Polynomial(DotProductKernel):
 
 @storable
 class Exponential(DotProductKernel):
-    """exp(gamma <x, y>); a_n = gamma^n / n!. With gamma = 1/s^2 it is KK's exp(<x, y> / s^2).
+    """Exponential kernel exp(gamma <x, y>).
+
+    Its Maclaurin coefficients are a_n = gamma^n / n!.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Factor of the inner product, above 0.
 
     Examples
     --------
@@ -208,7 +226,16 @@ class Exponential(DotProductKernel):
 
 @storable
 class VovkReal(DotProductKernel):
-    """Vovk's real polynomial (1 - t^p) / (1 - t) of t = gamma <x, y>: a_n = gamma^n for n < p.
+    """Vovk's real polynomial kernel (1 - t^p) / (1 - t) with t = gamma <x, y>.
+
+    Its Maclaurin coefficients are a_n = gamma^n for n < p.
+
+    Parameters
+    ----------
+    p : int, default=3
+        Number of terms, at least 1.
+    gamma : float, default=1.0
+        Factor of the inner product, above 0.
 
     Examples
     --------
@@ -238,7 +265,14 @@ class VovkReal(DotProductKernel):
 
 @storable
 class VovkInfinite(DotProductKernel):
-    """Vovk's infinite polynomial 1 / (1 - gamma <x, y>), for |<x, y>| < 1 / gamma: a_n = gamma^n.
+    """Vovk's infinite polynomial kernel 1 / (1 - gamma <x, y>).
+
+    It is defined for |<x, y>| < 1 / gamma, and its Maclaurin coefficients are a_n = gamma^n.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Factor of the inner product, above 0. `rescaled` lowers it to suit given rows.
 
     Examples
     --------
@@ -269,9 +303,16 @@ class VovkInfinite(DotProductKernel):
 
 @storable
 class DotProduct(DotProductKernel):
-    """sum_n coefficients[n] (gamma <x, y>)^n, with coefficients of your own.
+    """Kernel sum_n coefficients[n] (gamma <x, y>)^n with coefficients of your choice.
 
-    `radius` limits |gamma <x, y>|, for a list that is the beginning of an infinite series.
+    Parameters
+    ----------
+    coefficients : sequence of float
+        Maclaurin coefficients a_0, a_1, ..., each at least 0.
+    gamma : float, default=1.0
+        Factor of the inner product, above 0.
+    radius : float, default=inf
+        Upper limit of |gamma <x, y>|. Set it if the list is the start of an infinite series.
 
     Examples
     --------
@@ -324,16 +365,16 @@ class DotProduct(DotProductKernel):
     def from_function(
         cls, function: Callable[[Any], Any], max_degree: int = 60, radius: float | None = None
     ) -> Self:
-        """The kernel of an analytic f, from its first Maclaurin coefficients.
+        """Build the kernel of an analytic function f from its first Maclaurin coefficients.
 
         Parameters
         ----------
         function : callable
-            f, applicable to complex NumPy arrays or at least to complex numbers.
-        max_degree : int
-            The series stops there. The kernel that comes back is this polynomial.
-        radius : float or None
-            f is analytic for |t| < radius. If None, it is found, a little below its true value.
+            The function f. It must accept complex NumPy arrays or complex numbers.
+        max_degree : int, default=60
+            Degree of the polynomial that approximates f.
+        radius : float or None, default=None
+            f is analytic for |t| < radius. If None, a slightly smaller radius is estimated.
         """
         coefficients, analytic_radius = taylor_coefficients(function, max_degree, radius)
         kernel = cls(np.trim_zeros(coefficients, "b").tolist(), radius=analytic_radius)
@@ -342,7 +383,7 @@ class DotProduct(DotProductKernel):
 
 
 def _power(t: np.ndarray, exponent: int) -> np.ndarray:
-    """t^exponent by squaring, which takes a few multiplications where `**` takes a logarithm."""
+    """Compute t^exponent by repeated squaring, which is faster than `**` on arrays."""
     power = None
     while exponent:
         if exponent & 1:

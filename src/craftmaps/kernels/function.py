@@ -1,4 +1,4 @@
-"""Kernels given by functions: those of scikit-learn by name, and functions of your own."""
+"""Kernels given by functions: scikit-learn's kernels by name, and user-defined functions."""
 
 import inspect
 from collections.abc import Callable
@@ -12,21 +12,22 @@ from craftmaps.kernels.base import Kernel
 from craftmaps.kernels.shift_invariant import ShiftInvariantKernel
 from craftmaps.storage.packing import storable
 
-_DIAGONAL_ROWS = 64  # rows whose whole Gram matrix is made at a time, for its diagonal
+_DIAGONAL_ROWS = 64  # the diagonal is taken from Gram matrices of this many rows
 
 
 @storable
 class FunctionKernel(Kernel):
-    """A kernel of scikit-learn, by name, or a function of two matrices that returns a Gram matrix.
+    """Kernel given by a name of scikit-learn or by a function.
 
     Parameters
     ----------
     function : str or callable
+        Name of a kernel of scikit-learn, or function of two matrices that returns a Gram matrix.
     parameters : dict or None, default=None
         Keyword arguments of the function.
     """
 
-    threads = False  # nothing is known about the function
+    threads = False  # the function may not be thread-safe
 
     def __init__(
         self, function: str | Callable[..., Any], parameters: dict[str, Any] | None = None
@@ -44,7 +45,7 @@ class FunctionKernel(Kernel):
                 gram = pairwise_kernels(X, Y, metric=self.function, **parameters)
             except (TypeError, OverflowError) as error:
                 raise ValueError(
-                    f"kernel_params={parameters!r} do not suit {self.function!r}: {error}."
+                    f"kernel_params={parameters!r} do not fit {self.function!r}: {error}."
                 ) from error
         else:
             gram = self.function(X, Y, **parameters)
@@ -62,18 +63,18 @@ class FunctionKernel(Kernel):
         named = isinstance(self.function, str) and self.function in functions
         if isinstance(self.function, type) or not (callable(self.function) or named):
             raise ValueError(
-                f"a kernel function must be a function of two matrices or the name of a kernel of "
-                f"scikit-learn, got {self.function!r}."
+                f"a kernel function must be a function of two matrices or the name of a "
+                f"scikit-learn kernel, got {self.function!r}."
             )
         parameters = self.parameters or {}
         if not isinstance(parameters, dict) or not all(isinstance(n, str) for n in parameters):
-            raise ValueError(f"kernel_params must be a dict of names, got {parameters!r}.")
+            raise ValueError(f"kernel_params must be a dict with str keys, got {parameters!r}.")
         if named:
             try:
                 inspect.signature(functions[self.function]).bind(None, None, **parameters)
             except TypeError as error:
                 raise ValueError(
-                    f"kernel_params={parameters!r} are not those of {self.function!r}: {error}."
+                    f"kernel_params={parameters!r} do not fit {self.function!r}: {error}."
                 ) from None
 
     def against(self, Y: Any, dtype: np.dtype) -> pairs.Fill:
@@ -89,7 +90,7 @@ class FunctionKernel(Kernel):
 
 
 def scikit_learn_kernels() -> dict[Any, Callable[..., Any]]:
-    """The kernels of scikit-learn by name."""
+    """Return scikit-learn's kernel functions by name."""
     from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS  # slow to import
 
     return dict(PAIRWISE_KERNEL_FUNCTIONS)
@@ -97,7 +98,7 @@ def scikit_learn_kernels() -> dict[Any, Callable[..., Any]]:
 
 @storable
 class ShiftInvariant(ShiftInvariantKernel):
-    """A kernel of your own, E cos<w, gamma (x - y)>, given by a function that draws w.
+    """User-defined kernel E cos<w, gamma (x - y)>, given by a function that draws w.
 
     Parameters
     ----------
@@ -105,12 +106,13 @@ class ShiftInvariant(ShiftInvariantKernel):
         `draw(n, d, rng)` returns n independent frequencies in d dimensions as an array of shape
         (n, d); rng is a `numpy.random.Generator`.
     value : callable or None, default=None
-        `value(differences)` returns k for an array of differences, the last axis of which is d.
-        Without it the map works, but exact Gram matrices do not.
+        `value(differences)` returns the kernel for an array of differences of shape (..., d). It
+        is needed for exact Gram matrices, but not for `FourierFeatures`.
     isotropic : bool, default=False
-        Whether the law of w is the same in all directions; it may then be drawn orthogonally.
+        Whether the distribution of w is rotation invariant. If True, frequencies can be drawn
+        orthogonal to each other, which lowers the error.
     gamma : float, "scale" or "median", default=1.0
-        As for `Cauchy`.
+        Inverse length scale, as in `Cauchy`.
 
     Examples
     --------

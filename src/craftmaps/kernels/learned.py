@@ -1,4 +1,4 @@
-"""A dot-product kernel fitted to data: Maclaurin coefficients from targets."""
+"""Dot-product kernels whose Maclaurin coefficients are learned from targets."""
 
 from typing import Any
 
@@ -17,16 +17,16 @@ from craftmaps.validation import is_continuous
 
 _ROWS = 700
 _DEGREES = np.array([1, 2, 3, 4, 5, 7, 9])
-_LEAST = 1e-3  # share of k(x, x) below which a degree is left out
+_LEAST = 1e-3  # degrees with a smaller share of k(x, x) are left out
 _STEPS = 12
 _START_DEGREES = (2, 3, 5, 7)
-_START_RIDGES = (1.0, 10.0, 100.0, 1000.0)  # of k(x, x) over alpha
+_START_RIDGES = (1.0, 10.0, 100.0, 1000.0)  # values of k(x, x) / alpha
 
 
 def series_or_fitted_kernel(
     kernel: Any, X: Any, y: Any, n_components: int, rng: np.random.Generator
 ) -> DotProductKernel | Gaussian:
-    """As `series_kernel`, resolved; "auto" is fitted to rows X and targets y."""
+    """Return a resolved kernel with a series; "auto" is fitted to rows X and targets y."""
     if isinstance(kernel, str) and kernel == "auto":
         return fitted_kernel(X, y, n_components, rng)
     checked = series_kernel(kernel)
@@ -34,13 +34,13 @@ def series_or_fitted_kernel(
 
 
 def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -> DotProduct:
-    """sum_n a_n (gamma <x, y>)^n whose a_n >= 0 have the least leave-one-out error on a sample.
+    """Fit sum_n a_n (gamma <x, y>)^n with a_n >= 0 to minimize the leave-one-out error.
 
-    Kernel ridge regression with an intercept has, for all rows i left out in turn, the residuals
-    (G Y)_i / (G_ii - 1/m) with G = (H K H + I)^-1 and H the centring matrix. Their sum of squares
-    is minimised over a_n >= 0 by L-BFGS from the best of some polynomial kernels; its gradient
-    takes one more product of matrices. The a_n contain the ridge parameter, and are scaled so that
-    the features have variance 1 in all.
+    The leave-one-out residuals of kernel ridge regression with an intercept are
+    (G Y)_i / (G_ii - 1/m), where G = (H K H + I)^-1 and H is the centering matrix. L-BFGS
+    minimizes their sum of squares on a sample of rows, and starts from the best of a few
+    polynomial kernels. The gradient costs one more matrix product. The a_n include the ridge
+    parameter and are scaled so that the features have a total variance of 1.
     """
     if y is None:
         raise ValueError(
@@ -54,7 +54,7 @@ def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -
     sample = X[rows].astype(np.float64)
     mean = float(row_norms(sample, squared=True).mean()) or 1.0
     gram = safe_sparse_dot(sample, sample.T, dense_output=True) / mean
-    if not (Y.any() and gram.any()):  # rows of one class, or of zeros, tell nothing
+    if not (Y.any() and gram.any()):  # one class only, or only zeros: nothing to learn from
         return Polynomial(degree=3, gamma=1 / mean)
     powers = _sketched_powers(gram, max(1, n_components // 2), rng)
     scales = np.array([max(float(np.trace(K)) / len(K), 1e-300) for K in powers])
@@ -78,7 +78,7 @@ def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -
 
 
 def centred_targets(y: np.ndarray) -> np.ndarray:
-    """Centred columns of unit variance: the targets, or one column per class."""
+    """Return centered targets, or one centered column per class, with a mean square of 1."""
     if y.ndim == 1 and not is_continuous(y):
         Y = (y[:, None] == np.unique(y)).astype(np.float64)
     else:
@@ -89,10 +89,10 @@ def centred_targets(y: np.ndarray) -> np.ndarray:
 
 
 def _sketched_powers(gram: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """H K_n H for each degree n, where K_n is T^n as `size` random features would show it.
+    """Return H K_n H for each degree n, where K_n approximates T^n with `size` random features.
 
-    A high degree may explain the targets, and yet be of no use to a map with few components. With
-    T^n = L L^T, K_n = L R R^T L^T / size for a normal matrix R has the error of that many features.
+    A high degree may explain the targets, but be of no use to a map with few components. With
+    T^n = L L^T and a normal matrix R, K_n = L R R^T L^T / size has the error of such a map.
     """
     found = np.empty((len(_DEGREES), *gram.shape))
     for i, degree in enumerate(_DEGREES):
@@ -107,7 +107,7 @@ def _sketched_powers(gram: np.ndarray, size: int, rng: np.random.Generator) -> n
 
 
 def _best_polynomial(powers: np.ndarray, scales: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Coefficients of the (1 + t)^p / ridge with the least error, with a little of every degree."""
+    """Return the best start (1 + t)^p * ridge, with a small share of every degree added."""
     found = []
     for p in _START_DEGREES:
         profile = binom(p, _DEGREES) * scales
@@ -123,7 +123,7 @@ def _scaled(result: tuple[float, np.ndarray], start: np.ndarray) -> tuple[float,
 def _log_left_out_error(
     a: np.ndarray, powers: np.ndarray, Y: np.ndarray, slope: bool = True
 ) -> tuple[float, np.ndarray]:
-    """log of the mean squared leave-one-out residual at coefficients a, and its gradient.
+    """Compute the log of the mean squared leave-one-out residual and its gradient at a.
 
     With c = G Y and g = diag G - 1/m, L = sum (c / g)^2 has dL = <dK, G diag(w) G - c (G u)^T>
     for u = 2 c / g^2 and w = 2 sum_targets c^2 / g^3.

@@ -1,4 +1,4 @@
-"""From what a `kernel` parameter may be to a kernel whose parameters are valid."""
+"""Convert the value of a `kernel` parameter to a validated kernel object."""
 
 from typing import Any
 
@@ -11,16 +11,17 @@ from craftmaps.kernels.shift_invariant import Gaussian, ShiftInvariantKernel
 
 
 def dot_product_kernel(kernel: Any) -> DotProductKernel:
-    """A checked copy of the kernel that the `kernel` parameter of a dot-product map names."""
+    """Return a validated copy of the `kernel` parameter of a dot-product map."""
     what = "a dot-product kernel such as Polynomial(degree=3)"
     checked: DotProductKernel = _checked_copy(kernel, DotProductKernel, what)
     return checked
 
 
 def series_kernel(kernel: Any) -> DotProductKernel | Gaussian:
-    """A checked copy of a kernel with a Maclaurin series: of dot products, or a Gaussian.
+    """Return a validated copy of a kernel with a Maclaurin series.
 
-    A Gaussian kernel is an exponential one times a function of each row.
+    This is a dot-product kernel or a Gaussian, which is an exponential kernel times a function of
+    each row.
     """
     if isinstance(kernel, str) and kernel == Gaussian.short_name:
         return Gaussian()
@@ -31,17 +32,17 @@ def series_kernel(kernel: Any) -> DotProductKernel | Gaussian:
 
 
 def shift_invariant_kernel(kernel: Any) -> ShiftInvariantKernel:
-    """A checked copy of the kernel that the `kernel` parameter of a Fourier map names."""
+    """Return a validated copy of the `kernel` parameter of a Fourier map."""
     what = "a shift-invariant kernel such as Gaussian(gamma=0.5)"
     checked: ShiftInvariantKernel = _checked_copy(kernel, ShiftInvariantKernel, what)
     return checked
 
 
 def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
-    """A checked copy of the kernel that a `kernel` parameter names, whatever its kind.
+    """Return a validated copy of any kind of kernel.
 
-    A name that this library and scikit-learn share means the kernel of this library. `parameters`
-    are keyword arguments for kernels of scikit-learn and for functions.
+    A name that both this library and scikit-learn use selects the kernel of this library.
+    `parameters` are keyword arguments for scikit-learn's kernels and for functions.
     """
     own_names = _short_names(Kernel)
     if not isinstance(kernel, Kernel) and not (isinstance(kernel, str) and kernel in own_names):
@@ -57,7 +58,7 @@ def any_kernel(kernel: Any, parameters: dict[str, Any] | None = None) -> Kernel:
     if parameters:
         name = type(kernel).__name__ if isinstance(kernel, Kernel) else own_names[kernel].__name__
         raise ValueError(
-            f"kernel_params={parameters!r} are for kernels of scikit-learn and for functions; "
+            f"kernel_params={parameters!r} are only for scikit-learn's kernels and for functions; "
             f"set the parameters of {name} itself."
         )
     checked: Kernel = _checked_copy(kernel, Kernel, "a kernel")
@@ -75,7 +76,7 @@ def _checked_copy(kernel: Any, kind: type[Any], what: str) -> Any:
 
 
 def _short_names(kind: type[Any]) -> dict[str, type[Any]]:
-    """The classes of a kind by their short names; a subclass does not inherit the name."""
+    """Map short names to the subclasses of `kind` (a subclass does not inherit a name)."""
     names: dict[str, type[Any]] = {}
     for subclass in kind.__subclasses__():
         names = _short_names(subclass) | names

@@ -1,7 +1,7 @@
-"""Functions of all pairs of rows: one set of rows is prepared, then meets blocks of others.
+"""Kernel values for all pairs of rows of X and Y, where Y is prepared once.
 
-Each function here returns a `Fill`: fill(X, out) writes the kernel of the rows of X and the
-prepared ones into `out`, on the thread that calls it.
+Most functions here return a `Fill`: fill(X, out) writes the kernel between the rows of X and the
+prepared rows of Y into `out`, in the calling thread.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from craftmaps.threads import dense_block, for_each_product_block
 
 Fill = Callable[[Any, np.ndarray], None]
 _EQUAL = 32 * float(np.finfo(np.float64).eps)
-_LARGEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e120}  # its square is finite
+_LARGEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e120}  # their squares are finite
 _CACHED_BYTES = 1 << 18
-_DIGITS = 16.0  # gamma |y|^2 above which a kernel value loses more than one digit
+_DIGITS = 16.0  # if gamma |y|^2 is larger, a kernel value loses more than one digit
 
 
 def fill_blocks(fill: Fill, X: Any, out: np.ndarray, threads: bool = True) -> None:
-    """Apply `fill` to all rows, block by block."""
+    """Apply `fill` to all rows of X, block by block."""
 
     def task(start: int, stop: int) -> None:
         fill(X[start:stop], out[start:stop])
@@ -32,15 +32,15 @@ def fill_blocks(fill: Fill, X: Any, out: np.ndarray, threads: bool = True) -> No
 
 
 def gaussian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
-    """exp(-gamma |x - y|^2), by one matrix product and one pass over its result.
+    """Fill exp(-gamma |x - y|^2), with one matrix product and one pass over its result.
 
-    The product of rows far from the origin loses the digits in which they differ. Where these are
-    too many, the mean of Y is subtracted first; if that does not help, the product is in float64.
+    The product of rows far from the origin loses the digits in which they differ. If too many
+    digits are lost, the mean of Y is subtracted first. If that is not enough, float64 is used.
     """
     others = _Others(Y, dtype, centred=False)
     if gamma * others.reach > _DIGITS:
         others = _Others(Y, dtype, centred=True)
-    largest = float(np.finfo(dtype).max)  # of a gamma for very short rows
+    largest = float(np.finfo(dtype).max)  # gamma can exceed it if the rows are very short
     if (gamma * others.reach > _DIGITS or gamma > largest) and dtype == np.float32:
         others = _Others(Y, np.dtype(np.float64), centred=True)
     loop = distances.gaussian32 if others.dtype == np.float32 else distances.gaussian64
@@ -56,14 +56,14 @@ def gaussian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
 
 
 def radial(Y: Any, function: Callable[[np.ndarray], np.ndarray]) -> Fill:
-    """function(|x - y|). In float64, whose rounding a square root turns into that of float32."""
+    """Fill function(|x - y|), in float64 because the square root halves the number of digits."""
     others = _Others(Y, np.dtype(np.float64), centred=True)
 
     def fill(X: Any, out: np.ndarray) -> None:
         products, norms = others.products(X, out)
         sums = norms[:, None] + others.norms
         squared = sums - 2 * products
-        squared[squared <= _EQUAL * sums] = 0  # rounding: these rows are the same
+        squared[squared <= _EQUAL * sums] = 0  # equal rows, up to rounding
         out[:] = function(np.sqrt(squared))
 
     return fill
@@ -76,17 +76,17 @@ def matern(
     function: Callable[[np.ndarray], np.ndarray],
     dtype: np.dtype,
 ) -> Fill:
-    """(1 + a s + b s^2) exp(-s) with s = scale |x - y| and the coefficients a, b of `polynomial`.
+    """Fill (1 + a s + b s^2) exp(-s) with s = scale |x - y| and `polynomial` = (a, b).
 
-    As `radial` with the same `function` of distances, which is used for sparse rows and for
-    numbers that are too large for `dtype`, but by one product and one pass in that precision.
+    This is `radial` with one matrix product and one pass in `dtype`. Sparse rows and numbers that
+    are too large for `dtype` still use `radial` with the equivalent `function` of distances.
     """
     exact = radial(Y, function)
     least, largest = (1 / _LARGEST[dtype], _LARGEST[dtype])
     if sparse.issparse(Y) or not least < scale < largest:
         return exact
     others = _Others(Y, dtype, centred=True)
-    originals = dense_block(Y, 0, Y.shape[0], dtype)  # to subtract the mean rounds
+    originals = dense_block(Y, 0, Y.shape[0], dtype)  # subtracting the mean would round
     loop = distances.matern32 if dtype == np.float32 else distances.matern64
     factors = [dtype.type(value) for value in (scale, *polynomial)]
 
@@ -104,7 +104,7 @@ def matern(
 
 
 def laplacian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
-    """exp(-gamma |x - y|_1)."""
+    """Fill exp(-gamma |x - y|_1)."""
     columns = np.ascontiguousarray(_scaled(Y, gamma, dtype, multiple=4).T)
     loop = distances.laplacian32 if dtype == np.float32 else distances.laplacian64
 
@@ -115,7 +115,7 @@ def laplacian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
 
 
 def cauchy(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
-    """prod_i 1 / (1 + gamma^2 (x_i - y_i)^2)."""
+    """Fill prod_i 1 / (1 + gamma^2 (x_i - y_i)^2)."""
     columns = np.ascontiguousarray(_scaled(Y, gamma, dtype).T)
 
     def fill(X: Any, out: np.ndarray) -> None:
@@ -125,7 +125,7 @@ def cauchy(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
 
 
 def _scaled(rows: Any, gamma: float, dtype: np.dtype, multiple: int = 1) -> np.ndarray:
-    """gamma times dense rows, with columns of 0 until their number is a multiple."""
+    """Return gamma times the rows as a dense array, padded with columns of zeros."""
     dense = dense_block(rows, 0, rows.shape[0], dtype)
     n_columns = dense.shape[1]
     scaled = np.zeros((len(dense), n_columns + -n_columns % multiple), dtype)
@@ -134,7 +134,7 @@ def _scaled(rows: Any, gamma: float, dtype: np.dtype, multiple: int = 1) -> np.n
 
 
 def of_differences(Y: Any, function: Callable[[np.ndarray], Any]) -> Fill:
-    """function(x - y), for a function of an array of differences."""
+    """Fill function(x - y), for a function of an array of differences."""
     others = dense_block(Y, 0, Y.shape[0], np.float64)
     step = max(1, (1 << 21) // max(1, others.size))
 
@@ -153,20 +153,20 @@ def of_differences(Y: Any, function: Callable[[np.ndarray], Any]) -> Fill:
 
 
 def of_products(Y: Any, function: Callable[[np.ndarray], np.ndarray], dtype: np.dtype) -> Fill:
-    """function(<x, y>)."""
+    """Fill function(<x, y>)."""
     others = Y.astype(dtype, copy=False)
     step = max(1, _CACHED_BYTES // max(1, dtype.itemsize * Y.shape[0]))
 
     def fill(X: Any, out: np.ndarray) -> None:
         products = _products(X.astype(dtype, copy=False), others, out)
-        for start in range(0, len(out), step):  # so that temporary matrices stay in the cache
+        for start in range(0, len(out), step):  # keep temporary matrices in the cache
             out[start : start + step] = function(products[start : start + step])
 
     return fill
 
 
 class _Others:
-    """Rows Y, less their mean if `centred` (sparse ones stay as they are), with squared norms."""
+    """Rows Y and their squared norms, minus their mean if `centred` (unless Y is sparse)."""
 
     def __init__(self, Y: Any, dtype: np.dtype, centred: bool) -> None:
         self.dtype = dtype
@@ -178,12 +178,12 @@ class _Others:
         self.reach = float(self.norms.max(initial=0))
 
     def products(self, X: Any, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """<x, y>, in `out` if that is possible, and |x|^2."""
+        """Return <x, y>, in `out` if possible, and |x|^2."""
         moved = self.moved(X)
         return _products(moved, self.rows, out), row_norms(moved, squared=True)
 
     def moved(self, rows: Any) -> Any:
-        """Rows in the precision of Y, less the mean of Y."""
+        """Return the rows in the precision of Y, minus the mean of Y."""
         if self.mean is None:
             return rows.astype(self.dtype, copy=False)
         if sparse.issparse(rows):
@@ -192,14 +192,14 @@ class _Others:
 
 
 def _products(X: Any, Y: Any, out: np.ndarray) -> np.ndarray:
-    """X Y', in `out` where that is possible."""
+    """Compute X Y', in `out` if possible."""
     if sparse.issparse(X) or sparse.issparse(Y) or X.dtype != out.dtype:
         return np.asarray(safe_sparse_dot(X, Y.T, dense_output=True))
     return np.matmul(X, Y.T, out=out)
 
 
 def onnx_squared_distances(g: Any, x: str, landmarks: np.ndarray) -> str:
-    """Add |x - l|^2 to an ONNX graph; rows are moved by the mean of the landmarks first."""
+    """Add |x - l|^2 to an ONNX graph, after subtracting the mean of the landmarks."""
     mean = landmarks.mean(axis=0)
     moved, others = g.add("Sub", x, mean), landmarks - mean
     norms = g.add("ReduceSum", g.add("Mul", moved, moved), [1], keepdims=1)

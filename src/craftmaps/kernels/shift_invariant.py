@@ -1,7 +1,7 @@
-"""Shift-invariant kernels k(x, y) = E cos<w, x - y>, known by the law of their frequencies w.
+"""Shift-invariant kernels k(x, y) = E cos<w, x - y>, defined by the distribution of w.
 
-By Bochner's theorem these are all continuous kernels of x - y with k(x, x) = 1. Gamma is the
-inverse of a length, k(x, y) = f(gamma (x - y)), in all but `Gaussian`, which follows scikit-learn.
+By Bochner's theorem these are all continuous kernels of x - y with k(x, x) = 1. Gamma is an
+inverse length scale, k(x, y) = f(gamma (x - y)), except in `Gaussian`, which follows scikit-learn.
 """
 
 from abc import abstractmethod
@@ -18,9 +18,9 @@ from craftmaps.storage.packing import storable
 from craftmaps.validation import check_number, check_rows_pair
 
 _BANDWIDTH_ROWS = 512
-_BANDWIDTH_SEED = 20070913  # fixed: equal rows must give equal bandwidths
-_LARGEST_NU = 50.0  # beyond, a Matern kernel and its Gaussian limit differ by less than 1 %
-_POLYNOMIALS_OF_MATERN = {  # times exp(-s)
+_BANDWIDTH_SEED = 20070913  # fixed, so that equal rows give equal bandwidths
+_LARGEST_NU = 50.0  # above it, a Matern kernel and its Gaussian limit differ by less than 1 %
+_POLYNOMIALS_OF_MATERN = {  # factors of exp(-s)
     0.5: (1.0, 0.0, 0.0),
     1.5: (1.0, 1.0, 0.0),
     2.5: (1.0, 1.0, 1 / 3),
@@ -28,21 +28,21 @@ _POLYNOMIALS_OF_MATERN = {  # times exp(-s)
 
 
 class ShiftInvariantKernel(Kernel):
-    """A kernel of x - y with k(x, x) = 1 that can draw its frequencies.
+    """Base class of kernels of x - y with k(x, x) = 1 that can draw their frequencies.
 
-    A kernel defines `_draw` and `against`; where they exist also `_quantiles`, frequencies from
-    uniform numbers, and `_mixture`, the scales s of a spectrum w = s g with normal g.
+    A subclass defines `_draw` and `against`. It can also define `_quantiles`, which computes
+    frequencies from uniform numbers, and `_mixture`, which draws s if w = s g with normal g.
     """
 
     gamma: float | str
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
-        """The Gram matrix of the rows of X and of Y (of X, if Y is None), dense or sparse."""
+        """Compute the Gram matrix between the rows of X and Y (or X, if Y is None)."""
         self.check()
         rows, others = check_rows_pair(X, Y)
         if Y is not None and isinstance(self.gamma, str):
             raise ValueError(
-                f"{self!r} has a gamma that depends on the rows, and here are two sets of them; "
+                f"{self!r} has a gamma that depends on the rows, but two sets of rows were given; "
                 f"use kernel.resolved(X), whose gamma is a number."
             )
         out = np.empty((rows.shape[0], others.shape[0]), dtype=rows.dtype)
@@ -53,7 +53,7 @@ class ShiftInvariantKernel(Kernel):
         return out
 
     def resolved(self, X: Any) -> Self:
-        """A copy of this kernel whose gamma is a number, computed from X where it is a name."""
+        """Return a copy whose gamma is a number, computed from X if gamma is a string."""
         self.check()
         kernel: Self = clone(self)
         if isinstance(self.gamma, str):
@@ -64,35 +64,35 @@ class ShiftInvariantKernel(Kernel):
     def check_resolved(self) -> None:
         self.check()
         if isinstance(self.gamma, str):
-            raise ValueError(f"{self!r} has a gamma that depends on rows.")
+            raise ValueError(f"{self!r} has a gamma that depends on the rows.")
 
     def diagonal(self, X: Any) -> np.ndarray:
         return np.ones(X.shape[0])
 
     def frequencies(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
-        """n independent frequencies in d dimensions; gamma must be a number."""
+        """Draw n independent frequencies in d dimensions; gamma must be a number."""
         return float(self.gamma) * self._draw(n, d, rng)
 
     def n_uniform(self, d: int) -> int | None:
-        """How many uniform numbers `quantiles` makes a frequency of; None if it cannot."""
+        """Return how many uniform numbers `quantiles` needs per frequency, or None."""
         return None
 
     def quantiles(self, points: np.ndarray) -> np.ndarray:
-        """Frequencies from points of the open unit cube, one per row, by inverse distributions."""
+        """Map points of the open unit cube, one per row, to frequencies by inverse CDFs."""
         return float(self.gamma) * self._quantiles(points)
 
     def mixture(self, n: int, rng: np.random.Generator) -> np.ndarray | None:
-        """n draws of s, if frequencies are distributed as s g with standard normal g, else None."""
+        """Draw n values of s if w is distributed as s g with standard normal g, else None."""
         scales = self._mixture(n, rng)
         return None if scales is None else float(self.gamma) * scales
 
     def lengths(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray | None:
-        """n draws of |w|, if the law of w in d dimensions is rotation invariant, else None."""
+        """Draw n values of |w| if the distribution of w is rotation invariant, else None."""
         scales = self.mixture(n, rng)
         return None if scales is None else scales * normal_lengths(n, d, rng)
 
     def check(self) -> None:
-        """Raise ValueError naming the first parameter that has no meaning."""
+        """Raise ValueError that names the first invalid parameter."""
         if isinstance(self.gamma, str):
             if self.gamma not in ("scale", "median"):
                 raise ValueError(
@@ -110,7 +110,7 @@ class ShiftInvariantKernel(Kernel):
 
     @abstractmethod
     def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
-        """n frequencies for gamma = 1."""
+        """Draw n frequencies for gamma = 1."""
 
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -119,19 +119,21 @@ class ShiftInvariantKernel(Kernel):
         return None
 
     def _check(self) -> None:
-        """Raise ValueError for a parameter other than gamma that has no meaning."""
+        """Raise ValueError for an invalid parameter other than gamma."""
 
 
 @storable
 class Gaussian(ShiftInvariantKernel):
-    """exp(-gamma |x - y|^2); frequencies are normal, w ~ N(0, 2 gamma I).
+    """Gaussian kernel exp(-gamma |x - y|^2).
+
+    Its frequencies are normal: w ~ N(0, 2 gamma I).
 
     Parameters
     ----------
     gamma : float, "scale" or "median", default="scale"
-        "scale" is 1 / (n_features * X.var()), as in scikit-learn's SVC; "median" is 1 / (2 m^2),
-        m the median distance of rows of a sample. Both are computed from the rows given to `fit`
-        of a map, or to the kernel itself.
+        Inverse squared length scale. "scale" is 1 / (n_features * X.var()), as in scikit-learn's
+        SVC. "median" is 1 / (2 m^2), where m is the median distance between rows of a sample. Both
+        are computed from the rows given to `fit` of a map, or to the kernel itself.
 
     Examples
     --------
@@ -182,13 +184,15 @@ class Gaussian(ShiftInvariantKernel):
 
 @storable
 class Laplacian(ShiftInvariantKernel):
-    """exp(-gamma |x - y|_1); frequencies have independent Cauchy entries of scale gamma.
+    """Laplacian kernel exp(-gamma |x - y|_1).
+
+    Its frequencies have independent Cauchy entries with scale gamma.
 
     Parameters
     ----------
     gamma : float, "scale" or "median", default="scale"
-        "scale" is 1 / (n_features * X.std()), "median" is 1 / m, m the median of |x - y|_1 for
-        rows of a sample.
+        Inverse length scale. "scale" is 1 / (n_features * X.std()). "median" is 1 / m, where m is
+        the median of |x - y|_1 over pairs of rows of a sample.
 
     Examples
     --------
@@ -226,13 +230,15 @@ class Laplacian(ShiftInvariantKernel):
 
 @storable
 class Cauchy(ShiftInvariantKernel):
-    """prod_i 1 / (1 + gamma^2 (x_i - y_i)^2); frequencies have Laplace entries of scale gamma.
+    """Cauchy kernel prod_i 1 / (1 + gamma^2 (x_i - y_i)^2).
+
+    Its frequencies have independent Laplace entries with scale gamma.
 
     Parameters
     ----------
     gamma : float, "scale" or "median", default="scale"
-        "scale" is 1 / sqrt(n_features * X.var()), "median" is 1 / m, m the median distance of rows
-        of a sample.
+        Inverse length scale. "scale" is 1 / sqrt(n_features * X.var()). "median" is 1 / m, where m
+        is the median distance between rows of a sample.
 
     Examples
     --------
@@ -266,19 +272,19 @@ class Cauchy(ShiftInvariantKernel):
 
 @storable
 class Matern(ShiftInvariantKernel):
-    """2^(1-nu) / Gamma(nu) s^nu K_nu(s) with s = sqrt(2 nu) gamma |x - y|.
+    """Matern kernel 2^(1-nu) / Gamma(nu) s^nu K_nu(s) with s = sqrt(2 nu) gamma |x - y|.
 
-    Frequencies have a multivariate t law with 2 nu degrees of freedom and scale gamma: normal
-    ones, divided by the square root of a chi-squared number over 2 nu. nu = 0.5 is
-    exp(-gamma |x - y|); as nu grows, it approaches exp(-gamma^2 |x - y|^2 / 2).
+    With nu = 0.5 it is exp(-gamma |x - y|). As nu grows, it approaches the Gaussian kernel
+    exp(-gamma^2 |x - y|^2 / 2). Its frequencies have a multivariate t distribution with 2 nu
+    degrees of freedom and scale gamma.
 
     Parameters
     ----------
     nu : float, default=1.5
-        Smoothness, above 0 and at most 50.
+        Smoothness, above 0 and at most 50. The values 0.5, 1.5 and 2.5 are the fastest.
     gamma : float, "scale" or "median", default="scale"
-        "scale" is 1 / sqrt(n_features * X.var()), "median" is 1 / m, m the median distance of rows
-        of a sample.
+        Inverse length scale. "scale" is 1 / sqrt(n_features * X.var()). "median" is 1 / m, where m
+        is the median distance between rows of a sample.
 
     Examples
     --------
@@ -298,8 +304,8 @@ class Matern(ShiftInvariantKernel):
         check_number(self, "nu", self.nu, above=0)
         if self.nu > _LARGEST_NU:
             raise ValueError(
-                f"Matern: nu must be at most {_LARGEST_NU:g}, got {self.nu!r}; beyond, use "
-                f"Gaussian(gamma**2 / 2), which is its limit."
+                f"Matern: nu must be at most {_LARGEST_NU:g}, got {self.nu!r}; use the limit "
+                f"Gaussian(gamma**2 / 2) instead."
             )
 
     def _draw(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -334,7 +340,7 @@ class Matern(ShiftInvariantKernel):
         if self.nu in _POLYNOMIALS_OF_MATERN:
             polynomial = np.polynomial.polynomial.polyval(s, _POLYNOMIALS_OF_MATERN[self.nu])
             return np.asarray(polynomial * np.exp(-s))
-        # K_nu(s) overflows as s goes to 0; where it would, k is 1 to all digits.
+        # K_nu(s) overflows as s goes to 0; for such s, k is 1 in floating point.
         log_gamma = special.gammaln(self.nu)
         smallest = np.exp(max(-690.0, np.log(2) + (log_gamma - 650) / self.nu))
         s = np.maximum(s, smallest)
@@ -343,17 +349,17 @@ class Matern(ShiftInvariantKernel):
 
 
 def normal_lengths(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
-    """The lengths |g| of n standard normal vectors in d dimensions, in random order.
+    """Draw the lengths |g| of n standard normal vectors in d dimensions, in random order.
 
-    Each has the chi distribution, but together they have one in each n-th of it (stratified
-    sampling): sums over them vary less than over independent ones.
+    Each length has the chi distribution. Stratified sampling takes one length from each of n equal
+    parts of that distribution, so sums over them vary less than over independent lengths.
     """
     levels = (rng.permutation(n) + rng.random(n)) / n
     return np.asarray(np.sqrt(2 * special.gammaincinv(d / 2, levels)))
 
 
 def _variance(X: Any) -> float:
-    """The variance of all entries of X; 1 if all of them are equal."""
+    """Return the variance of all entries of X, or 1 if they are all equal."""
     if sparse.issparse(X):
         X = X.astype(np.float64)
         variance = float(X.multiply(X).mean() - X.mean() ** 2)
@@ -363,7 +369,7 @@ def _variance(X: Any) -> float:
 
 
 def _median_distance(X: Any, metric: str) -> float:
-    """The median distance between two different rows of a sample of X; 1 if it is 0."""
+    """Return the median distance between rows of a sample of X, or 1 if it is 0."""
     from sklearn.metrics import pairwise_distances  # slow to import, seldom needed
 
     n_rows = X.shape[0]

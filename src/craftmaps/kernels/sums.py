@@ -15,16 +15,16 @@ from craftmaps.validation import check_rows_pair
 
 @storable
 class Sum(Kernel):
-    """k_1(x, y) + k_2(x, y) + ...: a model of a sum is a sum of models, one for each kernel.
+    """Sum of kernels k_1(x, y) + k_2(x, y) + ....
 
-    Where a target has a smooth part and a rough part, the sum of a smooth and a rough kernel is
-    often better than each of them.
+    A model with this kernel is a sum of models, one for each term. If the target has a smooth and
+    a rough part, the sum of a smooth and a rough kernel is often better than either of them.
 
     Parameters
     ----------
-    kernels : sequence of kernels, strings or callables
-        The terms: kernels of this library, their names, names of kernels of scikit-learn, or
-        functions of two matrices that return a Gram matrix.
+    kernels : sequence of kernels, str or callable
+        The terms. A string is the name of a kernel of this library or of scikit-learn; a callable
+        is a function of two matrices that returns a Gram matrix.
 
     Examples
     --------
@@ -46,25 +46,25 @@ class Sum(Kernel):
         self._terms()
 
     def _terms(self) -> list[Kernel]:
-        """The terms as checked objects."""
+        """Return the terms as validated kernel objects."""
         if isinstance(self.kernels, str | Kernel) or not len(self.kernels):
-            raise ValueError(f"Sum: kernels must be a list of at least one, got {self.kernels!r}.")
+            raise ValueError(f"Sum: kernels must be a non-empty list, got {self.kernels!r}.")
         return [any_kernel(kernel) for kernel in self.kernels]
 
     def resolved(self, X: Any) -> Self:
-        """This sum with kernels in the place of names, and numbers for each gamma."""
+        """Return a copy with kernel objects instead of names, and numbers for each gamma."""
         kernel: Self = clone(self).set_params(kernels=[k.resolved(X) for k in self._terms()])
         return kernel
 
     def check_resolved(self) -> None:
         if not all(isinstance(kernel, Kernel) for kernel in self.kernels):
-            raise ValueError(f"{self!r} has names in the place of kernels.")
+            raise ValueError(f"{self!r} has names instead of kernels.")
         for kernel in self._terms():
             kernel.check_resolved()
 
     @property
     def threads(self) -> bool:  # type: ignore[override]
-        """Whether blocks of rows may be filled side by side."""
+        """Whether blocks of rows may be filled in parallel."""
         return all(kernel.threads for kernel in self._terms())
 
     def against(self, Y: Any, dtype: np.dtype) -> Fill:

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 _POINTS = 2048
-_LARGE = 1e100  # a function that grows beyond this has overflowed rather than met a pole
-_APART = 1e8  # rounding errors by which two circles may never differ
+_LARGE = 1e100  # a larger value means overflow rather than a pole
+_APART = 1e8  # two circles that differ by more rounding errors than this disagree
 _NOT_ANALYTIC = "function is not analytic around t = 0: it has no Maclaurin series."
 
 
 def taylor_coefficients(
     function: Callable[[Any], Any], max_degree: int, radius: float | None = None
 ) -> tuple[np.ndarray, float]:
-    """a_0 .. a_max_degree of f and the radius within which f was found analytic.
+    """Return a_0, ..., a_max_degree of f and the radius within which f was found analytic.
 
-    Cauchy's integral over circles |t| = r, by FFT. The rounding error of a_n is about
-    eps max|f| / r^n, so each a_n is read from the circle where that is least; for non-negative
-    coefficients it is then a few eps relative to a_n itself (Bornemann 2011, "Accuracy and
-    stability of computing high-order derivatives of analytic functions by Cauchy integrals").
-    What is not above that error is returned as 0.
+    Cauchy's integral over circles |t| = r is computed by FFT. The rounding error of a_n is about
+    eps max|f| / r^n, so each a_n is taken from the circle that minimizes this error. If all
+    coefficients are non-negative, the error is then a few eps relative to a_n (Bornemann 2011,
+    "Accuracy and stability of computing high-order derivatives of analytic functions by Cauchy
+    integrals"). A coefficient that is not larger than its error is returned as 0.
     """
     if not (isinstance(max_degree, Integral) and 1 <= max_degree < _POINTS // 4):
         raise ValueError(
@@ -48,7 +48,7 @@ def taylor_coefficients(
             found = spectrum[: max_degree + 1] * powers
         here = np.finfo(float).eps * size * powers
         known = np.isfinite(error) & np.isfinite(here)
-        # A function of |t| looks like a constant on each circle, but another one on the next.
+        # A function of |t| is constant on each circle, but differs between circles.
         if (np.abs(found - coefficients) > _APART * np.maximum(here, error))[known].any():
             raise ValueError(_NOT_ANALYTIC)
         better = here < error
@@ -59,7 +59,7 @@ def taylor_coefficients(
     coefficients[np.abs(coefficients) <= 50 * error] = 0.0
     if radius is not None or math.isinf(outside):
         return coefficients, math.inf if radius is None else float(radius)
-    for _ in range(12):  # the largest circle that still passes
+    for _ in range(12):  # bisect for the largest circle that still passes
         middle = (inside + outside) / 2
         passes = _circle(function, middle)[0] is not None
         inside, outside = (middle, outside) if passes else (inside, middle)
@@ -67,15 +67,15 @@ def taylor_coefficients(
 
 
 def _circle(function: Callable[[Any], Any], circle: float) -> tuple[np.ndarray | None, float]:
-    """a_n circle^n by FFT and max|f|; None instead of the first unless f is analytic inside.
+    """Return a_n circle^n by FFT, or None if f is not analytic inside the circle, and max|f|.
 
-    Where it is not, powers t^-n appear, which fill the upper half of the spectrum.
+    If f is not analytic, negative powers of t fill the upper half of the spectrum.
     """
     t = circle * np.exp(2j * np.pi * np.arange(_POINTS) / _POINTS)
     with np.errstate(all="ignore"):
         try:
             values = np.asarray(function(t), dtype=complex)
-        except (TypeError, ValueError):  # a function of one number
+        except (TypeError, ValueError):  # the function accepts only scalars
             values = np.array([_at(function, complex(point)) for point in t])
     if values.shape != t.shape:
         raise ValueError(f"function returned shape {values.shape} for an array of shape {t.shape}.")
@@ -92,7 +92,7 @@ def _circle(function: Callable[[Any], Any], circle: float) -> tuple[np.ndarray |
 
 
 def _at(function: Callable[[Any], Any], point: complex) -> complex:
-    """f(point), NaN where Python's own functions raise instead of returning infinity."""
+    """Compute f(point), or NaN where functions of Python's `math` raise an error."""
     try:
         return complex(function(point))
     except (ArithmeticError, ValueError):

@@ -1,4 +1,4 @@
-"""Rows in, features out: one algorithm per file."""
+"""Feature maps, which turn rows into features; each algorithm has its own file."""
 
 from craftmaps.maps.base import FeatureMap
 from craftmaps.maps.choose import feature_map

@@ -1,4 +1,4 @@
-"""What every feature map does the same way: validate rows, draw, fill, save."""
+"""The base class of feature maps: validating rows, drawing, filling buffers, saving."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Self
@@ -15,22 +15,22 @@ from craftmaps.storage import model_file
 from craftmaps.validation import check_squares, generator, is_integer
 
 _FLOATS = (np.float64, np.float32)
-MAX_STORED_COLUMNS = 1 << 24  # a small file must not ask for all memory
+MAX_STORED_COLUMNS = 1 << 24  # so that a small file cannot request all memory
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base class of transformers whose outputs have inner products that approximate a kernel.
+    """Base class of transformers whose features have inner products that approximate a kernel.
 
-    A subclass has the parameters `n_components` and `random_state` and defines
+    A subclass has the parameters `n_components` and `random_state` and defines two methods:
 
-    - `_draw(X, y, rng)`, which checks the parameters and returns the fitted attributes as a
-      dictionary. It sets nothing on `self`. The entry `_n_features_out` is needed where the number
-      of output columns is not `n_components`;
-    - `_fill(X, out)`, which writes the features of valid rows into a C-ordered buffer.
+    - `_draw(X, y, rng)` checks the parameters and returns the fitted attributes as a dictionary,
+      without setting anything on `self`. The entry `_n_features_out` is needed if the number of
+      output columns is not `n_components`.
+    - `_fill(X, out)` writes the features of validated rows into a C-ordered array.
 
-    It may define `_onnx(g, x)`, for `export_onnx`. The decorator `@storable` allows the class in
-    model files; the fitted attributes are then annotated in the body of the class. If compiled
-    loops depend on what was drawn, `_check_stored()` checks it after loading.
+    It may also define `_onnx(g, x)`, for `export_onnx`. The decorator `@storable` allows the class
+    in model files; the fitted attributes are then annotated in the class body. If compiled loops
+    rely on the drawn arrays, `_check_stored()` must validate them after loading.
     """
 
     n_components: int
@@ -58,7 +58,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         fitted = {"_n_features_out": int(self.n_components)}
         fitted |= self._draw(_canonical(rows), y, generator(self.random_state))
-        # Loops trust that all parts belong together, so that a fit that fails must change nothing.
+        # The loops rely on consistent attributes, so a fit that fails must not change any of them.
         validate_data(self, X, skip_check_array=True)
         self.__dict__.update(fitted)
         return self
@@ -81,10 +81,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return out
 
     def transform_into(self, X: Any, out: np.ndarray) -> np.ndarray:
-        """Compute the features of the rows of X in a buffer that has at least as many rows.
+        """Compute the features of the rows of X in an existing array.
 
-        `out` is C-ordered and of floating point; the features have its precision. The part of
-        `out` that was written is returned.
+        `out` is a C-ordered floating-point array with at least as many rows as X; the features get
+        its precision. The part of `out` that was written is returned.
         """
         check_is_fitted(self, "_n_features_out")
         X = self._valid(X)
@@ -100,16 +100,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return filled
 
     def _valid(self, X: Any) -> Any:
-        """Rows like those of `fit`, as floating-point numbers."""
+        """Validate rows after `fit` and convert them to floating point."""
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         return _canonical(X)
 
     def save(self, path: Any) -> None:
         """Write the fitted map to one file, from which `craftmaps.load` restores it.
 
-        The file contains what was drawn, not only the seed: it gives the same features with every
-        later version of this library and of NumPy. A `random_state` that is a generator comes back
-        as None.
+        The file contains the drawn numbers, not only the seed, so the features stay the same with
+        every later version of this library and of NumPy. A `random_state` that is a generator is
+        restored as None.
         """
         check_is_fitted(self, "_n_features_out")
         model_file.save(self, path)
@@ -125,13 +125,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _onnx(self, g: Any, x: str) -> str:
         """Add the features of the rows x to the ONNX graph `g`; return the name of the result."""
         raise ValueError(
-            f"{type(self).__name__} has no ONNX form: its class does not define _onnx(g, x)."
+            f"{type(self).__name__} cannot be exported to ONNX: it does not define _onnx(g, x)."
         )
 
     def _check_stored(self) -> None:
-        """Raise ValueError unless all that was drawn stays within its arrays.
+        """Raise ValueError unless all drawn indices stay within their arrays.
 
-        Called by `load`: compiled loops trust what was drawn, and a file may contain anything.
+        `load` calls this, because compiled loops do not check the drawn arrays and a file may
+        contain anything.
         """
         if not 1 <= self._n_features_out <= MAX_STORED_COLUMNS:
             raise ValueError(f"{type(self).__name__} makes {self._n_features_out} columns")
@@ -140,12 +141,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             kernel.check_resolved()
 
     def _smaller(self, n_components: int) -> Self:
-        """An unfitted map with fewer components that does otherwise what this one would do."""
+        """Return an unfitted copy of this map with fewer components."""
         smaller: Self = clone(self).set_params(n_components=n_components)
         return smaller
 
     def _expected_error(self, X: Any, rng: np.random.Generator) -> float:
-        """Relative error on pairs of rows of X by a variance formula; nan if there is none."""
+        """Predict the relative error on pairs of rows of X, or nan without a variance formula."""
         return float("nan")
 
     def __sklearn_tags__(self) -> Any:
@@ -156,7 +157,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 def _canonical(X: Any) -> Any:
-    """Rows whose entries are whole: a sparse matrix may list the summands of one entry."""
+    """Sum duplicate entries of sparse rows."""
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -171,7 +172,7 @@ def onnx_features(g: Any, x: str, feature_map: Any) -> str:
         return onnx_features(g, x, feature_map.estimator)
     if not isinstance(feature_map, FeatureMap):
         raise ValueError(
-            f"export_onnx knows the maps and learners of craftmaps, got a "
+            f"export_onnx takes the maps and learners of craftmaps, got a "
             f"{type(feature_map).__name__}; put it into a Pipeline and convert that with skl2onnx."
         )
     check_is_fitted(feature_map, "_n_features_out")

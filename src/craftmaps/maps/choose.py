@@ -1,4 +1,4 @@
-"""The best map for a kernel that does not depend on the rows, by variance formulas."""
+"""Choose the best data-independent map for a kernel by variance formulas."""
 
 import math
 from dataclasses import dataclass
@@ -29,35 +29,35 @@ from craftmaps.maps.planning.expected_errors import gaussian_fourier_error, tens
 from craftmaps.maps.tensor_sketch import TensorSketch
 
 _SAMPLE_ROWS = 2048
-_SEED = 20140621  # fixed: equal rows must give equal maps
-_MAX_ORTHOGONAL_COLUMNS = 256  # beyond, structured blocks are much faster than a matrix
-_MAX_QMC_COLUMNS = 1000  # beyond, a low-discrepancy sequence is not better than chance
+_SEED = 20140621  # fixed, so that equal rows give equal maps
+_MAX_ORTHOGONAL_COLUMNS = 256  # for more, structured blocks are much faster than a matrix
+_MAX_QMC_COLUMNS = 1000  # for more, a low-discrepancy sequence is no better than random numbers
 
-# Nanoseconds of one core, rounded: only ratios count.
-_MULTIPLY_ADD = 0.02  # in a product of matrices
-_ROTATION_STEP = 0.03  # an addition of a Hadamard transform
-_FACTOR = 0.05  # of a product of rotated entries
-_RUN = 0.1  # a factor of a run of products, beyond its entries
+# Costs in nanoseconds on one core, rounded; only their ratios matter.
+_MULTIPLY_ADD = 0.02  # one multiply-add in a matrix product
+_ROTATION_STEP = 0.03  # one addition in a Hadamard transform
+_FACTOR = 0.05  # one factor of a product of rotated entries
+_RUN = 0.1  # overhead of each factor in a run of products
 _EXACT_COLUMN = 4.0
-_SINE = 0.4  # a cosine or a sine
-_SCALED = 0.5  # a feature that is multiplied by the factor of its row
-_CENTERED = 2.0  # an entry of a row that is centered
-_NON_ZERO = 1.0  # an entry of a sparse row that is added to a sketch
-_FFT_STEP = 0.3  # E log2(E) of them in a transform of length E
+_SINE = 0.4  # one sine or cosine
+_SCALED = 0.5  # multiplying one feature by the factor of its row
+_CENTERED = 2.0  # centering one entry of a row
+_NON_ZERO = 1.0  # adding one entry of a sparse row to a sketch
+_FFT_STEP = 0.3  # one of the E log2(E) steps of a transform of length E
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An unfitted map, its expected error, and the nanoseconds that a row takes."""
+    """An unfitted map with its expected error and its nanoseconds per row."""
 
     feature_map: FeatureMap
     error: float
     nanoseconds: float
 
     def cost(self) -> float:
-        """Variance times time, with the time of a ridge learner, which grows with E^2.
+        """Variance times time, including the time of a ridge learner, which grows as E^2.
 
-        The variance of a map falls as 1/E, so that this hardly depends on the number of features.
+        The variance of a map falls as 1/E, so the cost hardly depends on the number of features.
         """
         learner = _MULTIPLY_ADD * self.feature_map.n_components**2 / 2
         return self.error**2 * (self.nanoseconds + learner)
@@ -66,10 +66,10 @@ class Candidate:
 def feature_map(
     kernel: Any, X: Any, n_components: int = 1024, *, random_state: Any = None
 ) -> FeatureMap:
-    """The best data-independent map for a kernel and rows like those of X, not fitted yet.
+    """Choose the best data-independent map for a kernel and rows like X; it is not fitted yet.
 
-    Maps are compared by their expected variance on a sample of the rows, times the time that a row
-    takes, including the time of a ridge learner:
+    Maps are compared by their expected variance on a sample of the rows, multiplied by the time per
+    row, which includes the time of a ridge learner:
 
     ============================  ==========================================================
     kernel                        compared
@@ -81,18 +81,19 @@ def feature_map(
     `Composed`                    `CompositionalMap` alone
     ============================  ==========================================================
 
-    Fourier features get the sampling with the least error that the spectrum of the kernel allows.
-    `Nystroem` takes every kernel, and often needs fewer features because it learns from the rows.
+    Fourier features use the most accurate sampling that the spectrum of the kernel allows.
+    `Nystroem` accepts every kernel, and often needs fewer features because it learns from the rows.
 
     Parameters
     ----------
-    kernel : kernel or one of the names "poly", "exp", "rbf", "laplacian" and "cauchy"
+    kernel : kernel, "poly", "exp", "rbf", "laplacian" or "cauchy"
+        The kernel to approximate.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Rows as the map will be given them.
+        Rows in the form in which the map will get them.
     n_components : int, default=1024
         Number of output columns.
     random_state : int, RandomState instance, Generator or None, default=None
-        The random state of the map. The choice itself is not random.
+        Random state of the map. The choice itself is not random.
 
     Returns
     -------
@@ -126,11 +127,11 @@ def feature_map(
             return fourier
         craft = CraftMap(kernel, **options)
         return _best(gaussian_candidates(kernel.resolved(X), X, craft, fourier))
-    raise ValueError(f"{kernel!r} has no data-independent map; use Nystroem, which takes it.")
+    raise ValueError(f"{kernel!r} has no data-independent map; use Nystroem instead.")
 
 
 def best_sampling(kernel: ShiftInvariantKernel, n_columns: int) -> str:
-    """The `sampling` with the least error among those that the spectrum of the kernel allows."""
+    """Return the most accurate `sampling` that the spectrum of the kernel allows."""
     unit, rng = clone(kernel).set_params(gamma=1.0), np.random.default_rng(_SEED)
     if n_columns > _MAX_ORTHOGONAL_COLUMNS and unit.mixture(1, rng) is not None:
         return "structured"
@@ -143,7 +144,7 @@ def best_sampling(kernel: ShiftInvariantKernel, n_columns: int) -> str:
 def gaussian_candidates(
     kernel: Gaussian, X: Any, craft: CraftMap, fourier: FourierFeatures
 ) -> tuple[Candidate, Candidate]:
-    """Errors and times of both maps for a kernel whose gamma is a number."""
+    """Return both maps for a Gaussian kernel whose gamma is a number."""
     rng = np.random.default_rng(_SEED)
     radial = Radial.draw(X, float(kernel.gamma))
     rows, _ = radial.prepared(_sample(X, rng), np.dtype(np.float64))
@@ -164,7 +165,7 @@ def gaussian_candidates(
 def _sparse_candidates(
     kernel: Polynomial, X: Any, craft: CraftMap, sketch: TensorSketch
 ) -> tuple[Candidate, Candidate]:
-    """Errors and times of both maps for sparse rows."""
+    """Return both maps for sparse rows."""
     rng = np.random.default_rng(_SEED)
     rows = _sample(X, rng)
     planner = MaclaurinPlanner.measure(kernel, rows, rng)
@@ -176,7 +177,7 @@ def _sparse_candidates(
 
 
 def _of_craft(craft: CraftMap, plan: CraftPlan, n_columns: int, more: float = 0.0) -> Candidate:
-    """The candidate for a plan; `more` are nanoseconds beyond those of a dot-product kernel."""
+    """Return the candidate for a plan; `more` are additional nanoseconds per row."""
     length, counts = padded_length(n_columns), plan.counts
     factors = 1 + np.arange(len(counts))
     rotations = int(np.flatnonzero(counts).max(initial=0))

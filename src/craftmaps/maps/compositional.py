@@ -1,4 +1,4 @@
-"""Features for f(K(x, y)), from features of K that are drawn anew for every factor."""
+"""Features of composed kernels f(K(x, y)), from independent features of K for each factor."""
 
 from typing import Any
 
@@ -23,33 +23,34 @@ from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, current_parameter
 
-_BLOCK_BYTES = 1 << 24  # of inner features that exist at a time
-_SAMPLE_ROWS = 256  # whose inner features say how long they are
+_BLOCK_BYTES = 1 << 24  # size of a block of inner features
+_SAMPLE_ROWS = 256  # rows for estimating the length of the inner features
 
 
 @storable
 class CompositionalMap(FeatureMap):
-    """Compositional features: <z(x), z(y)> estimates f(K(x, y)) = sum_n a_n K(x, y)^n.
+    """Features of a composed kernel f(K(x, y)) = sum_n a_n K(x, y)^n.
 
-    Each of the D_n features of degree n is sqrt(a_n / D_n) prod_{j<=n} W_j(x). W_j = <r, z_j(x)>
-    is a scalar feature of K, made from an inner map z_j by random signs r, which are structured as
-    in `RandomMaclaurin`. Every factor j has an inner map of its own, drawn independently, so that
-    the estimate is unbiased if the inner one is (Kar and Karnick 2012, section 5). One inner map
-    for all factors would estimate E<z, z'>^n, which is more than K^n.
+    Each of the D_n features of degree n is sqrt(a_n / D_n) prod_{j<=n} W_j(x), where
+    W_j(x) = <r, z_j(x)> is a scalar feature of K. It combines the features of an inner map z_j with
+    random signs r, which are structured as in `RandomMaclaurin`. Every factor j has an independent
+    inner map, so the estimate is unbiased if the inner maps are (Kar and Karnick 2012, section 5).
+    A single inner map for all factors would estimate E<z, z'>^n, which is larger than K^n.
 
     Parameters
     ----------
     kernel : Composed or None, default=None
-        The functions f and K. None is `Composed()`, the cubic polynomial of a Gaussian kernel.
+        The kernel to approximate. None is `Composed()`, a cubic polynomial of a Gaussian kernel.
     n_components : int, default=1024
         Number of output columns.
     inner_map : transformer or None, default=None
-        Features whose inner products estimate K without bias: an estimator with `fit`, `transform`
-        and `random_state`, which is cloned for every factor. None takes `FourierFeatures` or
+        Transformer whose features have inner products that estimate K without bias. It needs a
+        `random_state` and is cloned for every factor. None uses `FourierFeatures` or
         `RandomMaclaurin`, whichever fits K, with as many columns as this map.
     allocation : {"optimized", "proportional", "geometric"}, default="optimized"
         How features are shared among degrees; see `RandomMaclaurin`.
     random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the draw. Pass an int for the same features in every call of `fit`.
     degrees : str
         Deprecated name of `allocation`.
 
@@ -62,12 +63,12 @@ class CompositionalMap(FeatureMap):
     n_per_degree_ : ndarray
         Number of output columns of each degree.
     tail_ : float
-        The most that truncation of the series takes off the kernel, for rows no longer than the
-        rows seen in `fit`.
+        Upper bound of the error from truncating the series, for rows no longer than the rows seen
+        in `fit`.
 
     See Also
     --------
-    RandomMaclaurin : the same for K(x, y) = <x, y>.
+    RandomMaclaurin : The same for K(x, y) = <x, y>.
 
     References
     ----------
@@ -136,7 +137,7 @@ class CompositionalMap(FeatureMap):
         }
 
     def _inner(self, kernel: Composed) -> Any:
-        """The inner map, which is cloned for every factor."""
+        """Return the inner map, which is cloned for every factor."""
         if self.inner_map is not None:
             if isinstance(self.inner_map, type) or not hasattr(self.inner_map, "transform"):
                 raise TypeError(
@@ -154,12 +155,12 @@ class CompositionalMap(FeatureMap):
             return FourierFeatures(inner, self.n_components)
         if isinstance(inner, DotProductKernel):
             return RandomMaclaurin(inner, self.n_components)
-        raise ValueError(f"no inner map is known for {kernel.inner!r}; give one as inner_map.")
+        raise ValueError(f"no inner map is known for {kernel.inner!r}; pass one as inner_map.")
 
     def _share(
         self, law: str, outer: DotProductKernel, features: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Features per degree, the square of their scale, and what truncation takes off."""
+        """Return the features per degree, their squared scales, and the truncation error."""
         norms = row_norms(features, squared=True)
         largest = allocation.largest_squared_norm(outer, norms)
         last = max(1, allocation.automatic_degree(outer, largest))
@@ -188,7 +189,7 @@ class CompositionalMap(FeatureMap):
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Parameters of a file of version 0.1.0 under their present names."""
+        """Rename the parameters of a file of version 0.1.0."""
         if "allocation" not in state:
             state = {**state, "allocation": state["degrees"], "degrees": "deprecated"}
         return state
@@ -209,7 +210,7 @@ class CompositionalMap(FeatureMap):
         self._products.check(self._n_inner(), self._n_features_out)
 
     def _n_inner(self) -> int:
-        """Number of columns of all inner maps, which are maps of this package."""
+        """Return the number of columns of all inner maps together."""
         return sum(int(inner._n_features_out) for inner in self.inner_maps_)
 
     def _onnx(self, g: Any, x: str) -> str:
@@ -222,5 +223,5 @@ class CompositionalMap(FeatureMap):
 
 
 def _drawn(inner: Any, X: Any, rng: np.random.Generator) -> Any:
-    """A clone of the inner map with a random state of its own, fitted."""
+    """Clone the inner map with a new random state, and fit it."""
     return clone(inner).set_params(random_state=int(rng.integers(2**31))).fit(X)

@@ -1,4 +1,4 @@
-"""CRAFTMaps: project up non-linearly, then down."""
+"""Compact random feature maps: project up with a random feature map, then down."""
 
 from typing import Any, Self
 
@@ -27,86 +27,87 @@ from craftmaps.validation import check_choice, is_integer, warn
 
 _DOWN = (*DRAW, "principal", "auto")
 _H01 = ("auto", "append", "up", "none")
-_BUFFER_BYTES = 1 << 23  # of up-projected rows that exist at a time, off the fused path
-_ROWS_PER_COMPONENT = 4  # from which a principal subspace is learned
-_MAX_PRINCIPAL_COMPONENTS = 1024  # up to which down="auto" learns a subspace,
-_ACCEPTABLE_ERROR = 0.1  # if the expected error of a fold is larger than this
+_BUFFER_BYTES = 1 << 23  # size of a block of up-projected rows, unless they are folded directly
+_ROWS_PER_COMPONENT = 4  # rows needed to learn each direction of a principal subspace
+_MAX_PRINCIPAL_COMPONENTS = 1024  # down="auto" learns at most this many directions,
+_ACCEPTABLE_ERROR = 0.1  # and only if the expected error of a fold is larger than this
 
 
 @storable
 class CraftMap(FeatureMap):
-    """Compact random features: up to D dimensions by a random feature map, then down to E.
+    """Compact random features, projected up to D dimensions and down to E.
 
-    z(x) = G u(x), where <u(x), u(y)> estimates the kernel from D = `n_up` features and G is a
-    random projection that keeps inner products on average. At equal output size, the error is far
-    below the error of E random features used directly. Apart from the exact columns of `h01`, it is
-    close to sqrt((K(x,x) K(y,y) + K(x,y)^2) / E), the error of projecting exact features down.
+    The features are z(x) = G u(x), where <u(x), u(y)> estimates the kernel from D = `n_up` random
+    features and G is a random projection that preserves inner products on average. Their error is
+    far lower than the error of E random features used directly. Apart from the exact columns of
+    `h01`, it is close to sqrt((K(x,x) K(y,y) + K(x,y)^2) / E), the error of projecting exact
+    features down.
 
     Parameters
     ----------
     kernel : DotProductKernel, Gaussian, "poly", "exp", "rbf" or "auto", default="poly"
-        The kernel; a `Polynomial` for up="tensor-sketch". "auto" learns the Maclaurin coefficients
-        from the targets given to `fit`. A `Gaussian` is an exponential kernel times a function of
-        each row: its features are those of exp(2 gamma <x, y>) for centered rows, times
-        exp(-gamma |x|^2). A warning says so if Fourier features are expected to be better, as they
-        are for narrow kernels of many columns. Not used where `up` is a map.
+        The kernel to approximate. up="tensor-sketch" needs a `Polynomial`. "auto" learns the
+        Maclaurin coefficients from the targets given to `fit`. The features of a `Gaussian` are
+        the features of exp(2 gamma <x, y>) for centered rows, multiplied by exp(-gamma |x|^2). A
+        warning is raised if Fourier features are expected to be better, as they are for narrow
+        kernels of many columns. The parameter is ignored if `up` is a map.
     n_components : int, default=1024
         Number of output columns, E.
     n_up : "auto" or int, default="auto"
-        Number of features before the down-projection, D. "auto" takes the least multiple of E for
-        which the up-projection adds little to the error of the down-projection, by the variance
-        formulas on a sample of pairs of rows.
+        Number of features before the down-projection, D. "auto" takes the smallest multiple of E
+        for which the up-projection adds little to the error of the down-projection, according to
+        the variance formulas on a sample of pairs of rows.
     up : {"maclaurin", "tensor-sketch"} or a feature map, default="maclaurin"
-        The up-projection: Random Maclaurin with optimized degrees, TensorSketch, or a map of your
-        own, which is cloned and given `n_up` components unless that is "auto".
+        The up-projection: Random Maclaurin features with optimized degrees, TensorSketch, or any
+        other map. A map is cloned, and gets `n_up` components unless `n_up` is "auto".
     down : {"fold", "srht", "gaussian", "rademacher", "sparse", "principal", "auto"}, default="fold"
         The down-projection:
 
-        - "fold": a signed fold, which needs no product of matrices.
+        - "fold": a signed fold, which needs no matrix product.
         - "srht": a subsampled randomized Hadamard transform.
         - "gaussian", "rademacher": a dense matrix of normal numbers or of signs.
         - "sparse": stacked count sketches.
         - "principal": the leading subspace of the up-projected rows seen in `fit`. It is not
           unbiased, but has the least error.
-        - "auto": "principal" where that is likely to pay, namely for up to 1,024 components, at
-          least four rows for each of them in `fit`, and an expected error of more than 0.1
-          otherwise; else "fold".
+        - "auto": "principal" if there are at most 1,024 components, `fit` gets at least four rows
+          per component, and the expected error of a fold is above 0.1; otherwise "fold".
     h01 : {"auto", "append", "up", "none"}, default="auto"
-        What becomes of the terms of degree 0 and 1 (up="maclaurin" only):
+        How the terms of degree 0 and 1 are treated (up="maclaurin" only):
 
-        - "append": they are exact columns beside the down-projection of the other terms.
+        - "append": they are exact columns next to the down-projection of the other terms.
         - "up": they are exact in the up-projection and are projected down with it, which also works
-          for E below the number of columns of X.
+          if E is smaller than the number of columns of X.
         - "none": they are treated like other terms.
-        - "auto": the choice that the variance formulas favor, from no exact columns to all
-          monomials up to some degree. When X has few columns there are few monomials, so that the
-          whole map can be exact.
+        - "auto": the best choice according to the variance formulas, from no exact columns to all
+          monomials up to some degree. When X has few columns there are only a few monomials, so
+          the whole map can be exact.
     random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the draw. Pass an int for the same features in every call of `fit`.
 
     Attributes
     ----------
     kernel_ : DotProductKernel or Gaussian
         The kernel that is approximated.
     n_up_ : int
-        D.
+        Number of features before the down-projection, D.
     n_exact_ : int
-        Number of output columns that carry exact terms.
+        Number of output columns with exact terms.
     exact_degree_ : int
-        The degree up to which terms are exact, -1 for none.
+        Highest degree of the exact terms, or -1 if no terms are exact.
     n_per_degree_ : ndarray or None
         Number of up-projected features of each degree; None unless up="maclaurin".
     expected_error_ : float
         Root mean square error over pairs of rows, relative to the root mean square kernel value,
-        that the variance formulas predict; nan for a principal subspace and for maps of your own.
+        as predicted by the variance formulas; nan for down="principal" and if `up` is a map.
     up_ : fitted map or None
         The up-projection; None for up="maclaurin".
     down_ : drawn down-projection or None
-        None where the up-projection folds its features itself.
+        The down-projection; None if the up-projection folds its features itself.
 
     See Also
     --------
-    RandomMaclaurin : the up-projection alone.
-    TensorSketch : one sketch of the whole polynomial.
+    RandomMaclaurin : The up-projection alone.
+    TensorSketch : One sketch of the whole polynomial.
 
     References
     ----------
@@ -195,9 +196,9 @@ class CraftMap(FeatureMap):
     def _planned(
         self, kernel: DotProductKernel, X: Any, is_radial: bool, rng: np.random.Generator
     ) -> tuple[str, CraftPlan, TensorSketch | None]:
-        """The kind of down-projection, the plan for it, and the up-projection unless it is fused.
+        """Return the kind of down-projection, its plan, and the up-projection unless it is fused.
 
-        Plans for both kinds that "auto" chooses from are made from one sample of rows.
+        "auto" compares plans for both kinds on the same sample of rows.
         """
         n_up = None if self.n_up == "auto" else int(self.n_up)
         seed = int(rng.integers(2**31))
@@ -224,14 +225,14 @@ class CraftMap(FeatureMap):
         return down, plan, up
 
     def _down_of(self, X: Any, error: float | None) -> str:
-        """The kind of down-projection, given the expected error of a fold if that is known."""
+        """Return the kind of down-projection, given the expected error of a fold if known."""
         if self.down != "auto":
             return self.down
         few = self.n_components <= min(_MAX_PRINCIPAL_COMPONENTS, X.shape[0] // _ROWS_PER_COMPONENT)
         return "principal" if few and (error is None or error > _ACCEPTABLE_ERROR) else "fold"
 
     def _own_up(self, X: Any, seed: int) -> Any:
-        """The map given as `up`, fitted."""
+        """Clone and fit the map given as `up`."""
         up = clone(self.up)
         for name, value in (("n_components", self.n_up), ("random_state", seed)):
             if value != "auto" and hasattr(up, name):
@@ -241,8 +242,8 @@ class CraftMap(FeatureMap):
     def _check_width(self, width: int) -> None:
         if width < self.n_components:
             raise ValueError(
-                f"up makes {width} features, fewer than n_components={self.n_components}: a "
-                f"down-projection needs at least as many."
+                f"up makes {width} features, fewer than n_components={self.n_components}, but a "
+                f"down-projection needs at least that many."
             )
 
     def _parts(
@@ -254,15 +255,15 @@ class CraftMap(FeatureMap):
         up: Any,
         rng: np.random.Generator,
     ) -> tuple[HadamardProducts | None, Down | None]:
-        """The random products (up="maclaurin" only) and, unless they are folded, the projection.
+        """Draw the random products (up="maclaurin" only) and, unless folded, the projection.
 
-        `factor` is what the features of each row will be multiplied by, None for nothing.
+        `factor` multiplies the features of each row, unless it is None.
         """
         n_exact, products = plan.exact.n_columns, None
         n_in, n_out = plan.n_up - n_exact, self.n_components - n_exact
         if up is None:
             shares, inside = (plan.counts, plan.weights), int(plan.inside > 0)
-            is_exact = not plan.counts.any() and not inside  # there is nothing to project down
+            is_exact = not plan.counts.any() and not inside  # nothing is projected down
             if down == "fold" or is_exact:
                 fold = None if is_exact else n_out
                 products = HadamardProducts.draw(
@@ -274,7 +275,7 @@ class CraftMap(FeatureMap):
             return products, DRAW[down](n_in, n_out, rng)
         if X.shape[0] < n_out:
             raise ValueError(
-                f"down='principal' learns {n_out} directions and needs at least as many rows in "
+                f"down='principal' learns {n_out} directions and needs at least that many rows in "
                 f"fit, got {X.shape[0]} (n_samples={X.shape[0]}); lower n_components or use "
                 f"down='fold'."
             )
@@ -357,7 +358,7 @@ class CraftMap(FeatureMap):
         return str(g.concat(columns, axis=1))
 
     def _onnx_random(self, g: Any, x: str, n_up: int, n_out: int) -> str:
-        """The columns beside the exact ones."""
+        """Add all columns but the exact ones to an ONNX graph."""
         if self._products is None:
             u = onnx_features(g, x, self.up_)
         else:
@@ -379,7 +380,7 @@ class CraftMap(FeatureMap):
             )
         if self.up != "maclaurin" and self.h01 in ("append", "up"):
             raise ValueError(
-                f"h01={self.h01!r} is for up='maclaurin'; set it on the map given as up, or use "
+                f"h01={self.h01!r} needs up='maclaurin'; set it on the map given as up, or use "
                 f"h01='auto'."
             )
         if self.n_up != "auto" and not (
@@ -405,15 +406,15 @@ def _advise(error: float, moments: PairMoments, n_components: int) -> None:
     if fourier < error:
         warn(
             f"{n_components} CraftMap features of this Gaussian kernel have an expected error of "
-            f"{error:.2g} on these rows, and Fourier features of {fourier:.2g}: the kernel is "
-            f"narrow for so many columns. Use FourierFeatures or a smaller gamma."
+            f"{error:.2g} on these rows, but Fourier features have {fourier:.2g}: the kernel is "
+            f"narrow for this many columns. Use FourierFeatures or a smaller gamma."
         )
 
 
 def _up_projected(
     X: Any, products: HadamardProducts | None, inside: float, up: Any, U: np.ndarray
 ) -> np.ndarray:
-    """The features of X that are to be projected down, in U if they fit there."""
+    """Compute the features of X before the down-projection, in U if they fit there."""
     if products is not None:
         products.fill(X, U)
         if inside:
@@ -425,7 +426,7 @@ def _up_projected(
 
 
 def _down_projected(U: np.ndarray, down: Down, out: np.ndarray) -> None:
-    """Project U down into `out`, which need not be contiguous beside exact columns."""
+    """Project U down into `out`, which need not be contiguous next to exact columns."""
     if out.flags.c_contiguous:
         down.fill(U, out)
     else:

@@ -16,52 +16,51 @@ from craftmaps.validation import check_choice
 
 @storable
 class FourierFeatures(FeatureMap):
-    """Fourier features: z(x) = (cos<w_j, x>, sin<w_j, x>) / sqrt(m) estimates k(x - y).
+    """Random Fourier features of a shift-invariant kernel k(x - y).
 
-    The m frequencies w_j are drawn from the spectrum of the kernel, for which k(x - y) is the mean
-    of cos<w, x - y>. Each frequency has a pair of columns, so that <z(x), z(x)> = k(x, x) = 1.
+    The features are z(x) = (cos<w_j, x>, sin<w_j, x>) / sqrt(m). The m frequencies w_j are drawn
+    from the spectrum of the kernel, so that k(x - y) is the mean of cos<w, x - y>. Each frequency
+    has a pair of columns, so that <z(x), z(x)> = k(x, x) = 1.
 
     Parameters
     ----------
     kernel : ShiftInvariantKernel, "rbf", "laplacian" or "cauchy", default="rbf"
-        The kernel: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, or `craftmaps.kernels
-        .ShiftInvariant` with a spectrum of your own. A gamma of "scale" or "median" is computed
-        from the rows given to `fit`.
+        The kernel to approximate: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, or
+        `craftmaps.kernels.ShiftInvariant` with your own spectrum. A gamma of "scale" or "median"
+        is computed from the rows given to `fit`.
     n_components : int, default=1024
-        Number of output columns, two per frequency. The last column of an odd number is
-        sqrt(2) cos(<w, x> + b) with a random phase b, which estimates the kernel too, but not
-        k(x, x) = 1 exactly.
+        Number of output columns, two per frequency. If it is odd, the last column is
+        sqrt(2) cos(<w, x> + b) with a random phase b. This column estimates the kernel too, but
+        k(x, x) = 1 only on average.
     sampling : {"iid", "orthogonal", "structured", "qmc", "fastfood"}, default="iid"
-        How frequencies are drawn, and for which kernels:
+        How the frequencies are drawn. A kernel that an option does not support is rejected.
 
         - "iid": independently. Unbiased for every kernel.
-        - "orthogonal": in orthogonal blocks. Unbiased for Gaussian, Matern and your own isotropic
-          kernels; the error is lower than with "iid", most of all for wide kernels.
-        - "structured": in orthogonal blocks made by signed Hadamard transforms, at a cost of
-          O(n_components log d) per row and without a matrix. For Gaussian and Matern. Blocks have
-          equal angles to each other, which gives many components the least error of all options.
-          Directions are not exactly uniform, which biases the estimate by less than 0.002
-          (measured).
+        - "orthogonal": in orthogonal blocks. Unbiased for Gaussian, Matern and isotropic
+          `ShiftInvariant` kernels. The error is lower than with "iid", especially for wide kernels.
+        - "structured": in orthogonal blocks made by signed Hadamard transforms, for Gaussian and
+          Matern. It costs O(n_components log d) per row, and stores no matrix. With many
+          components it has the lowest error of all options. Directions are not exactly uniform,
+          which biases the estimate by less than 0.002 (measured).
         - "qmc": by a scrambled low-discrepancy sequence. Unbiased for Gaussian, Laplacian, Cauchy
-          and Matern; the error is lower than with "iid", most of all for few columns.
+          and Matern. The error is lower than with "iid", especially if X has few columns.
         - "fastfood": by two Hadamard transforms and a normal diagonal matrix (Le et al.). Unbiased
-          for Gaussian and Matern; as fast as "structured", error about 10 % above "iid".
-
-        Other kernels are refused.
+          for Gaussian and Matern. As fast as "structured", with an error about 10 % above "iid".
     sequence : {"sobol", "halton"}, default="sobol"
-        The sequence of "qmc". For more than 21,201 columns, each group of columns has a Sobol
-        sequence of its own; "halton" is limited to 1,000 columns.
+        The sequence of "qmc". If X has more than 21,201 columns, each group of columns gets its
+        own Sobol sequence; "halton" is limited to 1,000 columns.
     random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the draw. Pass an int for the same features in every call of `fit`.
 
     Attributes
     ----------
     kernel_ : ShiftInvariantKernel
-        The kernel that is approximated, its gamma a number.
+        The kernel that is approximated, with a number as gamma.
 
     See Also
     --------
-    Nystroem : features from the kernel of landmark rows; lower error for equal size, slower.
-    RandomMaclaurin : the same for dot-product kernels.
+    Nystroem : Features from landmark rows, with lower error at equal size, but slower.
+    RandomMaclaurin : Random features of dot-product kernels.
 
     References
     ----------
@@ -127,7 +126,7 @@ class FourierFeatures(FeatureMap):
                 block[:, -1] = np.sqrt(2) * scale * np.cos(block[:, -1] + self._phase)
             loop(block, pairs, scale)
 
-        # The projections are written where the sines will be.
+        # The projections are stored in the columns that the sines will overwrite.
         self._frequencies.fill(X, out, pairs, finish)
 
     def _check_stored(self) -> None:
@@ -146,5 +145,5 @@ class FourierFeatures(FeatureMap):
 
 
 def _n_frequencies(n_columns: int) -> int:
-    """Two columns per frequency, and one for the last frequency of an odd number of columns."""
+    """Return the number of frequencies: one per pair of columns, and one for an odd column."""
     return -(-n_columns // 2)

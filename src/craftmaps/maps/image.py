@@ -1,4 +1,4 @@
-"""A map of the oriented gradients of images, as one transformer."""
+"""A map of the oriented gradients of images."""
 
 from typing import Any
 
@@ -13,34 +13,33 @@ from craftmaps.validation import is_integer
 
 @storable
 class ImageMap(WrappedMap):
-    """Features of gray images: z(g(x)), where g(x) are the oriented gradients of the image x.
+    """Features of gray images, computed from their oriented gradients.
 
-    For a kernel of pixels, a stroke that moved by its own width is another stroke. Here the map
-    inside is given how much of each direction there is in each cell of a grid instead. The values
-    are square roots of shares of all gradients, so that rows have length 1 and contrast makes no
-    difference. Pixels outside of an image count as 0. Nothing is learned from data.
+    A kernel of pixels sees a stroke that moved by its own width as an entirely different stroke.
+    This map passes the strength of each direction in each cell of a grid to the inner map instead.
+    The values are square roots of shares of all gradients, so rows have length 1 and contrast makes
+    no difference. Pixels outside the image count as 0. Nothing is learned from data.
 
     Parameters
     ----------
     feature_map : map of this package
-        The map that is given the gradients.
+        The inner map, which gets the gradients.
     cells : int, default=5
-        Number of cells per side of the grid, which overlap; at most the number of pixels of the
-        shorter side.
+        Number of overlapping grid cells per side, at most the number of pixels of the shorter side.
     directions : int, default=8
         Number of directions, at least 5.
     shape : (height, width) or None, default=None
-        Shape of the images, whose pixels stand in a row line by line. One side may be -1 and is
-        then inferred from the number of columns. None means square images.
+        Shape of the images. The pixels of an image are one row of X, line by line. One side may be
+        -1 and is then inferred from the number of columns. None means square images.
 
     Attributes
     ----------
     feature_map_ : map
-        The map, fitted on gradients.
+        The inner map, fitted on gradients.
 
     See Also
     --------
-    MetricMap : as the map inside, learns from targets which of the gradients matter.
+    MetricMap : As the inner map, it learns from targets which gradients matter.
 
     References
     ----------
@@ -78,7 +77,7 @@ class ImageMap(WrappedMap):
         return gradients(X, self.cells, self.directions, image_shape(X, self.shape))
 
     def grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Directions as unit vectors, and the weights of lines and of columns in each cell."""
+        """Return unit vectors of the directions, and the weights of lines and columns per cell."""
         shape = image_shape(np.empty((0, self.n_features_in_)), self.shape)
         return gradient_cells(shape, self.cells, self.directions)
 
@@ -90,7 +89,7 @@ class ImageMap(WrappedMap):
         super()._check_stored()
 
     def _onnx(self, g: Any, x: str) -> str:
-        """Sobel differences and their parts along the directions, by convolutions."""
+        """Compute Sobel differences and their parts along the directions by convolutions."""
         around, down, across = self.grid()
         height, width = down.shape[1], across.shape[1]
         sobel = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)

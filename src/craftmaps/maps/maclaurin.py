@@ -30,45 +30,47 @@ _H01 = ("none", "append")
 
 @storable
 class RandomMaclaurin(FeatureMap):
-    """Random Maclaurin features: <z(x), z(y)> estimates f(<x, y>) = sum_n a_n <x, y>^n.
+    """Random Maclaurin features of a dot-product kernel f(<x, y>) = sum_n a_n <x, y>^n.
 
     Each of the D_n features of degree n is sqrt(a_n / D_n) prod_{j<=n} <w_j, x> with random w_j.
-    The estimate is unbiased, up to the reported truncation of an infinite series.
+    Their inner product <z(x), z(y)> is an unbiased estimate of the kernel, apart from the
+    truncation of an infinite series, which `tail_` reports.
 
     Parameters
     ----------
     kernel : DotProductKernel, Gaussian, "poly", "exp", "rbf" or "auto", default="poly"
-        The kernel. "poly" is `Polynomial()`, of degree 3; "exp" is `Exponential()`; "rbf" is
-        `Gaussian()`; "auto" learns the Maclaurin coefficients from the targets given to `fit`. A
-        Gaussian has the features of exp(2 gamma <x, y>) for centered rows, times
-        exp(-gamma |x|^2).
+        The kernel to approximate. "poly" is `Polynomial()` of degree 3, "exp" is `Exponential()`,
+        and "rbf" is `Gaussian()`. "auto" learns the Maclaurin coefficients from the targets given
+        to `fit`. The features of a Gaussian are the features of exp(2 gamma <x, y>) for centered
+        rows, multiplied by exp(-gamma |x|^2).
     n_components : int, default=1024
         Number of output columns.
     allocation : {"optimized", "geometric", "proportional"}, default="optimized"
         How features are shared among degrees:
 
-        - "optimized" minimizes the expected error on a subsample of the rows given to `fit`. With
-          fewer features than degrees it cannot serve all of them and draws as "proportional" does.
+        - "optimized" minimizes the expected error on a subsample of the rows given to `fit`. If
+          there are fewer features than degrees, it draws like "proportional".
         - "geometric" draws degrees with probability proportional to p^-(n+1), as published by Kar
           and Karnick.
         - "proportional" draws degrees with probability proportional to a_n R^(2n), where R^2 is the
           mean squared norm of the rows.
     h01 : {"none", "append"}, default="none"
-        What becomes of the terms of degree 0 and 1. "append" outputs them exactly, as a constant
+        How the terms of degree 0 and 1 are treated. "append" outputs them exactly, as a constant
         column and the columns of X (H0/1 of Kar and Karnick, section 6.1); random features then
-        begin at degree 2. "none" treats them like other terms.
+        start at degree 2. "none" treats them like other terms.
     projection : {"hadamard", "rademacher", "gaussian"}, default="hadamard"
-        How w_j are drawn: structured, with fast transforms and no matrix in memory; as independent
-        signs; or as independent normal numbers.
+        How the w_j are drawn: "hadamard" uses fast transforms and stores no matrix, "rademacher"
+        draws independent signs, and "gaussian" draws independent normal numbers.
     complex_to_real : bool, default=False
         Draw complex w_j and output real and imaginary parts (Wacker, Ohana and Filippone 2023).
-        Lowers the error for data without negative entries and kernels of high degree.
+        This lowers the error for data without negative entries and kernels of high degree.
     p : float, default=2.0
-        Base of the geometric law; above 1.
+        Base of the geometric distribution, above 1.
     max_degree : int or None, default=None
-        The degree at which the series is truncated. None keeps all terms that float32 could tell
-        from zero, up to degree 64; the geometric law is then not truncated at all.
+        The degree at which the series is truncated. None keeps all terms that are not zero in
+        float32, up to degree 64; the geometric distribution is then not truncated at all.
     random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the draw. Pass an int for the same features in every call of `fit`.
     degrees : str
         Deprecated name of `allocation`.
 
@@ -86,12 +88,11 @@ class RandomMaclaurin(FeatureMap):
     max_degree_ : int
         The highest degree that was drawn.
     tail_ : float
-        The most that truncation takes off the kernel, for rows no longer than the rows seen in
-        `fit`.
+        Upper bound of the truncation error, for rows no longer than the rows seen in `fit`.
 
     See Also
     --------
-    TensorSketch : one sketch of the whole polynomial, at the cost of the non-zeros of sparse rows.
+    TensorSketch : One sketch of the whole polynomial, fast for sparse rows.
 
     References
     ----------
@@ -177,8 +178,8 @@ class RandomMaclaurin(FeatureMap):
         n_features, is_radial = available // parts, radial is not None
         shared = self._share(law, kernel, X, is_radial, n_features, least_degree, rng)
         counts, weights = shared["counts_"], shared["weights_"]
-        # Columns: constant, exact linear, then the random features by degree. The constant takes
-        # what is left over (one column of an odd number, when features are complex).
+        # Columns: constant, exact linear, then the random features by degree. A left-over column
+        # (complex features take pairs) goes to the constant.
         constant = a0 if h01 else weights[0] * counts[0]
         left_over = available - parts * int(counts.sum())
         n_constant += parts * int(counts[0]) + (left_over if constant else 0)
@@ -220,7 +221,7 @@ class RandomMaclaurin(FeatureMap):
         least_degree: int,
         rng: np.random.Generator,
     ) -> dict[str, Any]:
-        """The fitted attributes that say which degrees have how many features."""
+        """Return the fitted attributes with the number of features of each degree."""
         norms = row_norms(X, squared=True).astype(float)
         largest = allocation.largest_squared_norm(kernel, norms)
         if law == "geometric" and self.max_degree is None:
@@ -246,7 +247,7 @@ class RandomMaclaurin(FeatureMap):
         return {"counts_": counts, "weights_": weights, "max_degree_": last, "tail_": tail}
 
     def _checked_parameters(self, kernel: DotProductKernel) -> tuple[str, bool]:
-        """The law of degrees, and whether the terms of degree 0 and 1 are exact."""
+        """Return the allocation, and whether the terms of degree 0 and 1 are exact."""
         law = current_parameter("degrees", self.degrees, "allocation", self.allocation)
         check_choice("allocation", law, allocation.LAWS)
         check_choice("projection", self.projection, _PROJECTIONS)
@@ -284,7 +285,7 @@ class RandomMaclaurin(FeatureMap):
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Parameters of a file of version 0.1.0 under their present names."""
+        """Rename the parameters of a file of version 0.1.0."""
         if "allocation" not in state:
             law, h01 = state["degrees"], _H01[bool(state["h01"])]
             state = {**state, "allocation": law, "degrees": "deprecated", "h01": h01}

@@ -1,4 +1,4 @@
-"""A map of rows seen through a metric that is learned from targets, as one transformer."""
+"""A map that transforms rows by a metric learned from targets."""
 
 from typing import Any
 
@@ -20,52 +20,52 @@ from craftmaps.validation import is_number, warn_renamed
 _AUTO_POWERS = (0.0, 0.125, 0.25)
 _MIN_ROWS = 30
 _MAX_COLUMNS = 4096
-_METRIC_ROWS = 2000  # from which a metric is learned
-_JUDGED_ROWS = 8000  # to which the map inside is fitted when powers are compared
-_HELD_OUT_ROWS = 2000  # on which the errors of powers and penalties are measured
-_MAX_PROBE_COMPONENTS = 1024  # of the maps that powers are compared with,
-_MIN_RANDOM_COMPONENTS = 64  # or this many beside the columns of X that H0/1 outputs
-_MAX_TARGETS = 32  # whose gradients are computed one by one
+_METRIC_ROWS = 2000  # rows from which the metric is learned
+_JUDGED_ROWS = 8000  # rows for fitting the inner map when powers are compared
+_HELD_OUT_ROWS = 2000  # rows for measuring the errors of powers and penalties
+_MAX_PROBE_COMPONENTS = 1024  # largest inner map for comparing powers,
+_MIN_RANDOM_COMPONENTS = 64  # or this many columns more than X has, if that is larger
+_MAX_TARGETS = 32  # with more targets, gradients of random sums of targets are used
 _N_STEPS = 2
 _GAMMA_FACTORS = (2.0, 8.0, 32.0)  # the kernel of the median distance is often too smooth
-_RELATIVE_ALPHAS = 10.0 ** np.arange(-7, 2)  # times the mean of the diagonal
+_RELATIVE_ALPHAS = 10.0 ** np.arange(-7, 2)  # relative to the mean of the diagonal
 
 
 @storable
 class MetricMap(WrappedMap):
-    """Features of rows seen through a metric: z(R x / |R x|), R learned from rows and targets.
+    """Features of rows transformed by a metric that is learned from targets.
 
-    R stretches columns, and combinations of columns, along which the targets change, and shrinks
-    the others, so that the features of the map inside are spent on what matters. R is G^p for the
-    average outer product of gradients, G = mean_x sum_c grad f_c(x) grad f_c(x)^T, where f_c
-    predicts target c by kernel ridge regression on up to 2,000 of the rows. It is computed twice,
-    the second time from rows seen through the first R.
+    The features are z(R x / |R x|). The matrix R stretches columns and combinations of columns
+    along which the targets change, and shrinks the others, so that the inner map spends its
+    features on what matters. R is G^p for the average outer product of gradients,
+    G = mean_x sum_c grad f_c(x) grad f_c(x)^T, where f_c predicts target c by kernel ridge
+    regression on up to 2,000 rows. It is computed twice, the second time from rows transformed by
+    the first R.
 
     Parameters
     ----------
     feature_map : map of this package
-        The map that is given the rows R x.
+        The inner map, which gets the rows R x.
     power : float or "auto", default="auto"
-        The exponent p, from 0 (rows stay as they are) to 1. "auto" takes the one of 0, 1/8 and 1/4
-        with which the map inside, limited to 1,024 components, predicts the targets of held-out
-        rows best. A larger exponent may be better where few directions decide.
+        The exponent p, from 0 (rows do not change) to 1. "auto" takes the value among 0, 1/8 and
+        1/4 with which the inner map, limited to 1,024 components, best predicts the targets of
+        held-out rows. Try a larger value if the targets depend on few directions.
     unit_norm : bool, default=True
-        Whether each row R x is then divided by its length.
+        Whether each row R x is divided by its length.
 
     Attributes
     ----------
     feature_map_ : map
-        The map, fitted on rows R x.
+        The inner map, fitted on rows R x.
     power_ : float
         The exponent p; 0 if there are fewer than 30 rows or the targets do not vary.
     metric_root_ : ndarray of shape (n_features, n_features), or None
-        R, a symmetric root of the metric, scaled so that rows keep their mean squared length.
-        None if p is 0.
+        The matrix R, scaled so that rows keep their mean squared length. None if p is 0.
 
     See Also
     --------
-    ScaledMap : scales columns without looking at targets. Put it around a MetricMap where columns
-        have different units.
+    ScaledMap : Scales columns without targets. Put it around a MetricMap if columns have different
+        units.
 
     References
     ----------
@@ -102,12 +102,12 @@ class MetricMap(WrappedMap):
         if y is None and powers != (0.0,):
             raise ValueError(
                 "MetricMap requires y to be passed, but the target y is None: call fit(X, y), or "
-                "set power=0 to leave rows as they are."
+                "set power=0 to leave the rows unchanged."
             )
         if X.shape[1] > _MAX_COLUMNS:
             raise ValueError(
-                f"MetricMap learns a matrix of columns by columns, for at most {_MAX_COLUMNS:,} "
-                f"columns, got {X.shape[1]:,}; reduce them first, for example by TruncatedSVD."
+                f"MetricMap learns a square matrix for at most {_MAX_COLUMNS:,} columns, got "
+                f"{X.shape[1]:,}; reduce them first, for example with TruncatedSVD."
             )
         if y is not None:
             y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
@@ -129,7 +129,7 @@ class MetricMap(WrappedMap):
     def _chosen(
         self, powers: tuple[float, ...], X: Any, y: np.ndarray, rng: np.random.Generator
     ) -> tuple[float, np.ndarray | None]:
-        """The power and its root with the least error on held-out rows."""
+        """Return the power with the lowest error on held-out rows, and its root."""
         order = rng.permutation(X.shape[0])
         n_left = min(_HELD_OUT_ROWS, X.shape[0] // 3)
         left, kept = order[:n_left], order[n_left:][:_JUDGED_ROWS]
@@ -166,7 +166,7 @@ class MetricMap(WrappedMap):
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Attributes of a file of version 0.1.0 under their present names."""
+        """Rename the attributes of a file of version 0.1.0."""
         if "root_" in state:
             state["metric_root_"] = state.pop("root_")
         return state
@@ -196,14 +196,14 @@ def _roots(
     Y_left: np.ndarray,
     rng: np.random.Generator,
 ) -> list[tuple[float, np.ndarray | None]]:
-    """R for each power; each step takes gradients at rows R x of the step before.
+    """Return R for each power; each step takes gradients at rows R x of the step before.
 
-    The width of the Gaussian kernel and the penalty of each f have the least error on the held-out
+    The width of the Gaussian kernel and the penalty of each f minimize the error on the held-out
     rows.
     """
     signs = None
     if Y.shape[1] > _MAX_TARGETS:
-        # the outer products of random sums of gradients have the same mean
+        # outer products of random sums of gradients have the same mean
         signs = rng.choice([-1.0, 1.0], size=(Y.shape[1], _MAX_TARGETS))
 
     def gradients(root: np.ndarray | None) -> np.ndarray:
@@ -229,9 +229,9 @@ def _roots(
 
 
 def gradient_products(X: np.ndarray, K: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """sum_x sum_c grad f_c(x) grad f_c(x)^T over rows x of X, divided by (2 gamma)^2.
+    """Sum grad f_c(x) grad f_c(x)^T over the rows x of X and over c, divided by (2 gamma)^2.
 
-    f_c(x) = sum_j coef_jc k(x, x_j) for a Gaussian kernel with the Gram matrix K has the gradient
+    For a Gaussian kernel with the Gram matrix K, f_c(x) = sum_j coef_jc k(x, x_j) has the gradient
     -2 gamma sum_j coef_jc k(x, x_j) (x - x_j).
     """
     products = np.zeros((X.shape[1], X.shape[1]))
@@ -243,7 +243,7 @@ def gradient_products(X: np.ndarray, K: np.ndarray, coef: np.ndarray) -> np.ndar
 
 
 def _root(products: np.ndarray, power: float, X: np.ndarray) -> np.ndarray | None:
-    """products^power, scaled to keep the mean squared length of rows X; None for the identity."""
+    """Return products^power, scaled to keep the mean squared length of X; None if power is 0."""
     values, vectors = eigh(products)
     if power == 0 or values[-1] <= 0:
         return None
@@ -255,7 +255,7 @@ def _root(products: np.ndarray, power: float, X: np.ndarray) -> np.ndarray | Non
 def _best_ridge(
     A: np.ndarray, B: np.ndarray, C: np.ndarray, Y_left: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """The least mean squared error of C (A + alpha I)^-1 B over alpha, and its right factor."""
+    """Minimize the mean squared error of C W with W = (A + alpha I)^-1 B; return it and W."""
     best, diagonal = (np.inf, np.zeros_like(B)), np.diag_indices(len(A))
     for alpha in _RELATIVE_ALPHAS * (np.mean(A[diagonal]) or 1.0):
         shifted = A.copy()
@@ -270,7 +270,7 @@ def _best_ridge(
 
 
 def _seen(X: Any, root: np.ndarray | None, unit_norm: bool) -> Any:
-    """Rows R x, divided by their lengths if `unit_norm`."""
+    """Return the rows R x, divided by their lengths if `unit_norm`."""
     if root is not None:
         X = np.asarray(X @ root.astype(X.dtype))
     return normalize(X) if unit_norm else X

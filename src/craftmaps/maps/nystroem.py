@@ -19,7 +19,7 @@ from craftmaps.threads import for_each_product_block
 from craftmaps.validation import warn
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
-_BLOCK_ROWS = 1024  # of K_LL that are copied at a time
+_BLOCK_ROWS = 1024  # rows of K_LL that are copied at a time
 
 
 def _not_whitened(feature_map: Any) -> bool:
@@ -28,57 +28,57 @@ def _not_whitened(feature_map: Any) -> bool:
 
 @storable
 class Nystroem(FeatureMap):
-    """Nyström features: z(x) = K_LL^(-1/2) k(x, L), where L are landmark rows.
+    """Nyström features of any kernel, computed from landmark rows L.
 
-    The root is a Cholesky factor: K_LL = R R' and z(x) = R^-1 k(x, L).
-    <z(x), z(y)> = k(x, L) K_LL^+ k(L, y) is the kernel itself if x or y is a landmark. Given L, the
+    The features are z(x) = R^-1 k(x, L) with the Cholesky factor K_LL = R R'. Their inner product
+    <z(x), z(y)> = k(x, L) K_LL^+ k(L, y) equals the kernel if x or y is a landmark. Given L, the
     approximation is deterministic, and K - <z, z> is positive semi-definite.
 
     Parameters
     ----------
     kernel : kernel, str or callable, default="rbf"
-        A kernel of this library or one of its names "rbf", "laplacian", "cauchy", "poly" and
-        "exp"; the name of another kernel of scikit-learn; a function k(X, Y) of two matrices that
-        returns their Gram matrix; or "precomputed", for which `fit` takes the Gram matrix of the
-        training rows and `transform` the kernel between new rows and all training rows.
+        A kernel of this library or its name ("rbf", "laplacian", "cauchy", "poly" or "exp"); the
+        name of another kernel of scikit-learn; a function k(X, Y) of two matrices that returns
+        their Gram matrix; or "precomputed". With "precomputed", `fit` takes the Gram matrix of the
+        training rows, and `transform` takes the kernel between new rows and all training rows.
     n_components : int, default=1024
         Number of landmarks and of output columns. If there are fewer rows, all of them are used.
     landmarks : {"uniform", "kmeans", "rpcholesky", "leverage"} or array, default="uniform"
         How landmarks are chosen from the rows given to `fit`:
 
-        - "uniform": each row is as likely as any other.
+        - "uniform": every row has the same probability.
         - "kmeans": the centers of k-means clusters.
         - "rpcholesky": randomly pivoted Cholesky, which prefers rows that the landmarks chosen so
           far do not explain. It costs less than two transformations of all rows.
         - "leverage": recursive ridge leverage scores.
-        - an array of shape (n_landmarks, n_features): rows of your own; with
-          kernel="precomputed", an array of the indices of training rows. `n_components` is then not
-          used.
+        - an array of shape (n_landmarks, n_features): these rows are the landmarks. With
+          kernel="precomputed" it is an array of indices of training rows. `n_components` is
+          ignored.
     unit_norm : bool, default=False
-        Scale the centers of "kmeans" to length 1, for rows that all have length 1.
+        Whether the centers of "kmeans" are scaled to length 1. Set it if all rows have length 1.
     whiten : bool, default=True
         If False, the output is k(x, L) itself, which saves a matrix product per row. A ridge
-        learner then gets the same predictions with the penalty alpha b' K_LL b; `penalty` returns
-        K_LL.
+        learner gets the same predictions with the penalty alpha b' K_LL b; `penalty` returns K_LL.
     kernel_params : dict or None, default=None
-        Keyword arguments of a kernel of scikit-learn or of a function.
+        Keyword arguments for a kernel of scikit-learn or for a function.
     random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the draw. Pass an int for the same landmarks in every call of `fit`.
 
     Attributes
     ----------
     kernel_ : kernel or "precomputed"
-        The kernel, its gamma a number.
+        The kernel, with a number as gamma.
     landmarks_ : {ndarray, sparse matrix} of shape (n_landmarks, n_features)
-        The landmarks; with kernel="precomputed" their indices. Whitened ones have the order of
-        the pivots of the factor, which begins with the landmarks that explain most.
+        The landmarks, or their indices with kernel="precomputed". If the features are whitened,
+        the landmarks that explain most come first.
     rank_ : int
-        The numerical rank of K_LL in the precision of the rows given to `fit`. Landmarks that
-        repeat or depend on each other make it less than their number; output columns beyond the
-        rank are 0.
+        The numerical rank of K_LL in the precision of the rows given to `fit`. It is lower than
+        the number of landmarks if landmarks repeat or depend on each other; output columns beyond
+        the rank are 0.
 
     See Also
     --------
-    FourierFeatures : faster and independent of the data, for shift-invariant kernels only.
+    FourierFeatures : Faster and independent of the data, for shift-invariant kernels only.
 
     References
     ----------
@@ -105,7 +105,7 @@ class Nystroem(FeatureMap):
     landmarks_: Any
     rank_: int
     _whitening: Whitening | None = None
-    _gram: np.ndarray | None = None  # if the features are not whitened
+    _gram: np.ndarray | None = None  # K_LL, if the features are not whitened
 
     def __init__(
         self,
@@ -128,9 +128,9 @@ class Nystroem(FeatureMap):
 
     @available_if(_not_whitened)
     def penalty(self) -> np.ndarray:
-        """K_LL, for which alpha b' K_LL b is the ridge penalty of weights b on k(x, L).
+        """Return K_LL, so that alpha b' K_LL b is the ridge penalty of weights b on k(x, L).
 
-        Only with `whiten=False`: the weights of whitened columns have the plain ridge penalty.
+        It needs `whiten=False`, because weights of whitened columns have the plain ridge penalty.
         """
         check_is_fitted(self, "_n_features_out")
         assert self._gram is not None
@@ -165,7 +165,7 @@ class Nystroem(FeatureMap):
             filled = out[start:stop]
             if n_columns == out.shape[1]:
                 values = filled
-            else:  # kernels fill whole buffers
+            else:  # kernels fill whole arrays
                 values = np.empty((stop - start, n_columns), out.dtype)
             columns(X[start:stop], values)
             if whitening is not None:
@@ -177,7 +177,7 @@ class Nystroem(FeatureMap):
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Attributes of a file of version 0.1.0, which had no `Whitening`."""
+        """Convert the attributes of a file of version 0.1.0, which had no `Whitening`."""
         triangular = state.pop("_triangular", False)
         if "_values" in state:
             values, matrix = state.pop("_values"), state.pop("_whitening")
@@ -211,7 +211,7 @@ class Nystroem(FeatureMap):
         return str(g.single(columns))
 
     def _columns(self, dtype: np.dtype, n: int) -> Fill:
-        """A function that writes k(x, L) of rows x and the first n landmarks into a buffer."""
+        """Return a function that writes k(x, L) for the first n landmarks into an array."""
         landmarks = self.landmarks_[:n]
         if not isinstance(self.kernel_, str):
             return self.kernel_.against(landmarks, dtype)
@@ -248,7 +248,7 @@ class Nystroem(FeatureMap):
             return given
         if self.landmarks == "kmeans":
             raise ValueError(
-                "landmarks='kmeans' needs rows, and kernel='precomputed' has none; use "
+                "landmarks='kmeans' needs rows, but kernel='precomputed' has none; use "
                 "'rpcholesky', 'leverage' or 'uniform'."
             )
         n = self._n_landmarks(len(gram))
@@ -271,8 +271,8 @@ class Nystroem(FeatureMap):
             )
         if self.n_components > n_rows:
             warn(
-                f"n_components={self.n_components} landmarks were asked of {n_rows} rows; all "
-                f"{n_rows} are used."
+                f"n_components={self.n_components} is more than the {n_rows} rows; all {n_rows} "
+                f"rows are used as landmarks."
             )
         return int(min(self.n_components, n_rows))
 
@@ -283,27 +283,27 @@ class Nystroem(FeatureMap):
 
 
 def _gram_of(kernel: Kernel, landmarks: Any) -> np.ndarray:
-    """K_LL in float64."""
+    """Compute K_LL in float64."""
     exact = landmarks.astype(np.float64)
     gram = np.empty((exact.shape[0], exact.shape[0]))
     fill_blocks(kernel.against(exact, exact.dtype), exact, gram, kernel.threads)
-    np.fill_diagonal(gram, kernel.diagonal(exact))  # else rounding would decide the first pivot
+    np.fill_diagonal(gram, kernel.diagonal(exact))  # so that rounding does not choose the pivots
     if not np.isfinite(gram).all():
         raise ValueError(
-            f"{kernel!r} of the landmarks has values that are not finite; scale the rows down."
+            f"{kernel!r} is not finite for some of the landmarks; scale the rows down."
         )
     return gram
 
 
 def _rank(gram: np.ndarray, dtype: np.dtype) -> int:
-    """The numerical rank of K_LL, which is not changed."""
+    """Compute the numerical rank of K_LL without changing it."""
     with one_thread_if_few(len(gram)):
         factor, _ = pivoted_factor(gram.copy(), dtype)
     return len(factor)
 
 
 def _make_symmetric(gram: np.ndarray) -> None:
-    """Replace a square matrix by the mean of it and its transpose, by blocks."""
+    """Replace a square matrix by the mean of itself and its transpose, block by block."""
     for start in range(0, len(gram), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
         mean = (gram[rows, start:] + gram[start:, rows].T) / 2

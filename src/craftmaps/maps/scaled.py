@@ -1,4 +1,4 @@
-"""A map of scaled rows, as one transformer."""
+"""A map that scales the columns of rows."""
 
 from typing import Any, NoReturn
 
@@ -19,12 +19,15 @@ _MOVE_ZEROS = ("center", "standard", "minmax", "quantile")
 
 @storable
 class ScaledMap(WrappedMap):
-    """Features of scaled rows: z(s / |s|) for s = a * c(x) + b, with a, b and c from the columns.
+    """Features of rows whose columns are scaled first.
+
+    The features are z(s / |s|) for s = a * c(x) + b, where a, b and the curves c depend on the
+    columns.
 
     Parameters
     ----------
     feature_map : map of this package
-        The map that is given the scaled rows.
+        The inner map, which gets the scaled rows.
     columns : {"none", "center", "standard", "std", "minmax", "maxabs", "quantile"}, default="none"
         How each column is scaled:
 
@@ -36,29 +39,28 @@ class ScaledMap(WrappedMap):
         - "minmax": it is mapped to [0, 1], as `MinMaxScaler` does.
         - "maxabs": it is divided by its largest absolute value, as `MaxAbsScaler` does; zeros stay
           zeros.
-        - "quantile": a smooth increasing curve maps its quantiles to those of a normal
-          distribution, for columns with outliers or long tails. A column of two values is
-          standardized instead.
+        - "quantile": a smooth increasing curve maps its quantiles to normal quantiles, which helps
+          with outliers and long tails. A column with two values is standardized instead.
 
         Sparse rows allow "none", "std" and "maxabs".
     weights : array-like of shape (n_features,) or None, default=None
-        What each scaled column is multiplied by: columns of a larger weight matter more.
+        Factor of each scaled column. Columns with a larger weight matter more.
     unit_norm : bool, default=True
-        Whether each row is then divided by its length.
+        Whether each scaled row is divided by its length.
 
     Attributes
     ----------
     feature_map_ : map
-        The map, fitted on scaled rows.
+        The inner map, fitted on scaled rows.
     scale_, offset_ : ndarray of shape (n_features,), or None
-        What a column is multiplied by, and what is then added to it. None if nothing is.
+        Factor of each column, and the number that is then added. None if there is none.
     curves_ : list of n_features curves or None, or None
-        The curve of each column before that, with columns="quantile".
+        The curve that is applied to each column first, with columns="quantile".
 
     Notes
     -----
-    `sklearn.pipeline.make_pipeline` does the same with any steps. A ScaledMap is a map like the
-    others, so that a model file and an ONNX model contain the scaling too.
+    `sklearn.pipeline.make_pipeline` can combine any scaler and map. A ScaledMap is itself a map, so
+    that a model file and an ONNX model contain the scaling too.
 
     Examples
     --------
@@ -130,7 +132,7 @@ class ScaledMap(WrappedMap):
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Attributes of a file of version 0.1.0 under their present names."""
+        """Rename the attributes of a file of version 0.1.0."""
         if "factor_" in state:
             state["scale_"] = state.pop("factor_")
             state["columns"] = _RENAMED.get(state["columns"], state["columns"])
@@ -142,12 +144,12 @@ Scaling = tuple[Curves, np.ndarray | None, np.ndarray | None]
 
 
 def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:
-    """Scale rows by their own columns, as `ScaledMap` does."""
+    """Fit the scaling of `ScaledMap` to X and apply it to X."""
     return applied_scaling(X, *fitted_scaling(X, columns, None), unit_norm)
 
 
 def fitted_scaling(X: Any, columns: str, weights: Any) -> Scaling:
-    """Curves, factors and summands of the columns of X."""
+    """Fit the curve, the factor and the offset of each column of X."""
     curves: Curves = None
     if columns == "quantile":
         if sparse.issparse(X):
@@ -168,7 +170,7 @@ def fitted_scaling(X: Any, columns: str, weights: Any) -> Scaling:
 
 
 def _curve(column: np.ndarray) -> QuantileCurve | None:
-    """The curve of a column, or None if it has two values at most."""
+    """Fit the curve of a column; return None if it has at most two values."""
     low, high = column.min(), column.max()
     return QuantileCurve.of(column) if ((column > low) & (column < high)).any() else None
 
@@ -184,7 +186,7 @@ def _curved(X: np.ndarray, curves: list[QuantileCurve | None]) -> np.ndarray:
 def applied_scaling(
     X: Any, curves: Curves, scale: np.ndarray | None, offset: np.ndarray | None, unit_norm: bool
 ) -> Any:
-    """Scaled rows, in float64 because a column may be large beside its standard deviation."""
+    """Scale rows, in float64 because a column may be large relative to its deviation."""
     if curves is not None:
         X = _curved(X.toarray() if sparse.issparse(X) else X, curves)
     if scale is not None:
@@ -195,7 +197,7 @@ def applied_scaling(
 
 
 def _scale_and_offset(columns: str, X: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Factor and summand of each column; scikit-learn divides a constant column by 1."""
+    """Return the factor and offset of each column (constant columns are divided by 1)."""
     columns = current_name("columns", columns, _RENAMED)
     check_choice("columns", columns, COLUMNS)
     if sparse.issparse(X) and columns in _MOVE_ZEROS:

@@ -17,35 +17,37 @@ from craftmaps.threads import dense_block, for_each_block
 
 @storable
 class TensorSketch(FeatureMap):
-    """TensorSketch: z(x) = IFFT(prod_k FFT(C_k x)) estimates (gamma <x, y> + coef0)^degree.
+    """TensorSketch features of a polynomial kernel (gamma <x, y> + coef0)^degree.
 
-    C_k x is a count sketch of (sqrt(gamma) x, sqrt(coef0)) with a hash and a sign for each column.
-    The product of spectra is the sketch of the degree-fold tensor product of the row, which is
-    never formed. The estimate is unbiased. For D components and degree p, its variance is
-    [(N + c - q)^p + (2c - q)^p - 2c^p] / D up to terms in 1/D^2, where c = <x,y>^2,
-    N = |x|^2 |y|^2 and q = sum_i x_i^2 y_i^2 belong to the extended rows. Lemma 6 of Pham and Pagh,
-    (c^p + N^p) / D, assumes that products of signs are 4-wise independent, which holds for p = 1.
+    The features are z(x) = IFFT(prod_k FFT(C_k x)), where C_k x is a count sketch of
+    (sqrt(gamma) x, sqrt(coef0)) with a hash and a sign for each column. They are the sketch of the
+    degree-fold tensor product of the row, which is never formed, and estimate the kernel without
+    bias. With D components and degree p, the variance is [(N + c - q)^p + (2c - q)^p - 2c^p] / D up
+    to terms in 1/D^2, where c = <x,y>^2, N = |x|^2 |y|^2 and q = sum_i x_i^2 y_i^2 for the extended
+    rows. Lemma 6 of Pham and Pagh, (c^p + N^p) / D, assumes that products of signs are 4-wise
+    independent, which holds only for p = 1.
 
     Parameters
     ----------
     kernel : Polynomial or "poly", default="poly"
-        The kernel. "poly" is `Polynomial()`, of degree 3.
+        The kernel to approximate. "poly" is `Polynomial()` of degree 3.
     n_components : int, default=1024
         Number of output columns. The transform is fastest for a product of small primes.
     random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the draw. Pass an int for the same features in every call of `fit`.
 
     Attributes
     ----------
     kernel_ : Polynomial
         The kernel that is approximated.
     buckets_ : ndarray of shape (degree, n_features + 1)
-        The hash of each column; the last column is the constant.
+        The hash of each column; the last entry belongs to the constant.
     signs_ : ndarray of shape (degree, n_features + 1)
         The sign of each column.
 
     See Also
     --------
-    RandomMaclaurin : lower error at equal size for dense rows, and any dot-product kernel.
+    RandomMaclaurin : Lower error at equal size for dense rows, and any dot-product kernel.
 
     References
     ----------
@@ -91,7 +93,7 @@ class TensorSketch(FeatureMap):
                 f"RandomMaclaurin for other dot-product kernels."
             )
         shape = (kernel.degree, X.shape[1] + 1)
-        # Tables of independent draws: 2-wise independent, as PP asks, and more.
+        # Independent draws satisfy the 2-wise independence that Pham and Pagh require.
         buckets = rng.integers(0, self.n_components, shape, dtype=np.int32)
         signs = 1 - 2 * rng.integers(0, 2, shape, dtype=np.int8)
         return {"kernel_": kernel, "buckets_": buckets, "signs_": signs}
@@ -106,11 +108,11 @@ class TensorSketch(FeatureMap):
         signs[:, -1] *= np.sqrt(dtype.type(self.kernel_.coef0))
 
         complex_type = np.result_type(dtype, np.complex64)
-        own = local()  # arrays of each thread, because new memory costs as much as an FFT
+        own = local()  # each thread keeps its arrays: allocating them costs as much as an FFT
 
         def task(start: int, stop: int) -> None:
             n = stop - start
-            if not hasattr(own, "sketch"):  # no later block is larger
+            if not hasattr(own, "sketch"):  # the first block is the largest
                 own.sketch = np.empty((n, size), dtype)
                 own.spectrum = np.empty((n, size // 2 + 1), complex_type)
             sketch, spectrum = own.sketch[:n], own.spectrum[:n]
@@ -123,9 +125,9 @@ class TensorSketch(FeatureMap):
                 else:
                     sketch_dense(dense_block(X, start, stop, dtype), bucket, sign, sketch)
                 spectrum *= fft.rfft(sketch)
-            np.fft.irfft(spectrum, n=size, out=out[start:stop])  # SciPy's has no `out`
+            np.fft.irfft(spectrum, n=size, out=out[start:stop])  # SciPy's irfft has no `out`
 
-        # blocks twice as large as the cache: each of their many calls takes the interpreter's lock
+        # Blocks are twice as large as the cache, because each call takes the interpreter's lock.
         for_each_block(task, X.shape[0], 2 * dtype.itemsize * size)
 
     def _check_stored(self) -> None:
@@ -139,9 +141,10 @@ class TensorSketch(FeatureMap):
         )
 
     def _onnx(self, g: Any, x: str) -> str:
-        """Complex numbers as pairs, since ONNX has no inverse of a transform of real numbers.
+        """Add the features to an ONNX graph, with complex numbers as pairs.
 
-        The transforms are in float64: onnxruntime's transforms in float32 lose up to three digits.
+        ONNX has no inverse of a real transform. The transforms are in float64, because
+        onnxruntime's float32 transforms lose up to three digits.
         """
         size, kernel = self._n_features_out, self.kernel_
         real, imaginary = [], []
@@ -160,7 +163,7 @@ class TensorSketch(FeatureMap):
 
 
 def _csr_block(X: Any, start: int, stop: int, dtype: Any) -> tuple[np.ndarray, ...]:
-    """data, indices and indptr of some rows, in the types that the compiled loop takes."""
+    """Return data, indices and indptr of some rows, in the dtypes of the compiled loop."""
     first, last = X.indptr[start], X.indptr[stop]
     return (
         np.require(X.data[first:last], dtype, ["C", "W"]),

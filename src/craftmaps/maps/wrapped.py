@@ -1,4 +1,4 @@
-"""Maps that prepare rows and give them to another map."""
+"""The base class of maps that prepare rows and pass them to another map."""
 
 from abc import abstractmethod
 from typing import Any, Self
@@ -14,9 +14,9 @@ _PARAMETERS_OF_THE_MAP_INSIDE = ("n_components", "random_state")
 
 
 class WrappedMap(FeatureMap):
-    """A map that prepares rows and gives them to the map inside.
+    """Base class of maps that prepare rows and pass them to an inner map.
 
-    A subclass defines `_draw`, whose result contains that of `_fitted_inside`, and `_prepared`.
+    A subclass defines `_prepared` and `_draw`; `_draw` includes the result of `_fitted_inside`.
     """
 
     feature_map: Any
@@ -24,7 +24,7 @@ class WrappedMap(FeatureMap):
 
     @property
     def n_components(self) -> int:
-        """Number of output columns of the map inside."""
+        """Number of output columns of the inner map."""
         n_components: int = self.feature_map.n_components
         return n_components
 
@@ -34,7 +34,7 @@ class WrappedMap(FeatureMap):
 
     @property
     def random_state(self) -> Any:
-        """Random state of the map inside."""
+        """Random state of the inner map."""
         return self.feature_map.random_state
 
     @random_state.setter
@@ -43,11 +43,11 @@ class WrappedMap(FeatureMap):
 
     @property
     def kernel(self) -> Any:
-        """Kernel of the map inside."""
+        """Kernel of the inner map."""
         return self.feature_map.kernel
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn how rows are prepared, and fit the map inside to prepared rows.
+        """Learn how to prepare rows, and fit the inner map to the prepared rows.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class WrappedMap(FeatureMap):
         return super().fit(X, y)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; n_components and random_state are parameters of the map inside."""
+        """Set parameters; n_components and random_state are passed to the inner map."""
         inner = {
             f"feature_map__{name}": params.pop(name)
             for name in _PARAMETERS_OF_THE_MAP_INSIDE
@@ -79,10 +79,10 @@ class WrappedMap(FeatureMap):
 
     @abstractmethod
     def _prepared(self, X: Any) -> Any:
-        """The rows that the map inside is given."""
+        """Return the rows as the inner map gets them."""
 
     def _fitted_inside(self, prepared: Any, y: Any, dtype: np.dtype) -> dict[str, Any]:
-        """The fitted attributes that belong to the map inside."""
+        """Fit the inner map, and return the fitted attributes that belong to it."""
         fitted = clone(self.feature_map).fit(prepared.astype(dtype, copy=False), y)
         return {"feature_map_": fitted, "_n_features_out": int(fitted._n_features_out)}
 
@@ -95,7 +95,7 @@ class WrappedMap(FeatureMap):
         self.feature_map_.transform_into(self._prepared(X).astype(out.dtype, copy=False), out)
 
     def _n_prepared(self) -> int:
-        """Number of columns of the rows that the map inside is given."""
+        """Return the number of columns of the prepared rows."""
         return int(self.n_features_in_)
 
     def _check_stored(self) -> None:
@@ -112,18 +112,18 @@ class WrappedMap(FeatureMap):
         return float(self.feature_map_._expected_error(self._prepared(X), rng))
 
     def _onnx_inside(self, g: Any, prepared: str) -> str:
-        """Features of prepared rows, which may be float64."""
+        """Add the features of prepared rows, which may be float64, to an ONNX graph."""
         return onnx_features(g, g.single(prepared), self.feature_map_)
 
     @available_if(lambda self: hasattr(self.feature_map_, "penalty"))
     def penalty(self) -> np.ndarray:
-        """Ridge penalty of the weights of the map inside, if it has one."""
+        """Return the penalty matrix of the inner map, if it has one."""
         penalty: Any = self.feature_map_.penalty
         return np.asarray(penalty())
 
 
 def onnx_unit_rows(g: Any, x: str) -> str:
-    """Add rows divided by their lengths to an ONNX graph, in float64; rows of 0 stay 0."""
+    """Add rows divided by their lengths to an ONNX graph, in float64; zero rows stay zero."""
     square = g.add("ReduceSum", g.add("Mul", x, x), np.array([1]), keepdims=1)
     length = g.add("Max", g.add("Sqrt", square), np.array(1e-300))
     return str(g.add("Div", x, length))

@@ -1,4 +1,4 @@
-"""Rows of files that are larger than memory, block by block."""
+"""Read files that are larger than memory in blocks of rows."""
 
 import os
 import warnings
@@ -156,47 +156,49 @@ def read(
     types: Mapping[Any, str] | None = None,
     decimal: str = ".",
 ) -> Blocks:
-    """Blocks (X, y) of files of any size, for `fit_blocks`.
+    """Read files of any size as blocks (X, y) for `fit_blocks`.
 
-    Every block has `block_rows` rows, the last one perhaps fewer, whatever the files' own row
-    groups. The next two blocks are read while the learner works on one. No more than those are
-    held, so memory does not depend on the size of the files.
+    Every block but the last has `block_rows` rows, whatever the row groups of the files. The next
+    two blocks are read while the learner works on the current one. Only these blocks are held, so
+    memory does not depend on the size of the files.
 
     Parameters
     ----------
     path : path, glob pattern, folder, or list of them
-        A folder stands for all files of a known format in it and in the folders below; names of
-        folders like "year=2024" add a column to Parquet files.
+        The files to read. A folder means all files of a known format in it and in its subfolders;
+        folder names like "year=2024" add a column to Parquet files.
     target : column name, index, list of them, or None, default=None
-        The column (or columns) y. For .npy an index, or path of a second file of as many rows (a
-        pattern or list for several); for .npz the name of an array beside "X". None yields (X,
-        None), as prediction needs it. Svmlight files begin each line with their target: give none.
+        The column (or columns) y. For .npy it is an index, or the path of a second file with
+        equally many rows (a pattern or list for several files); for .npz it is the name of an array
+        next to "X". None yields (X, None), for prediction. Leave it out for svmlight files, where
+        each line starts with its target.
     weight : column name, index or None, default=None
-        The column of sample weights, which are numbers of at least 0; files and arrays as for
-        `target`. Blocks are then (X, y, weight). Svmlight files have none.
+        The column of sample weights, which must be at least 0; files and arrays as for `target`.
+        Blocks are then (X, y, weight). Svmlight files have no weights.
     block_rows : int, default=4096
+        Number of rows of each block. Larger blocks take more memory.
     columns : list of names or indices, default=None
-        The columns of X, in that order; others are not read. None takes all but target and weight.
-        Where files have names, those of the first file are found by name in the others, whatever
-        their order there; without `columns`, a file that has other columns is an error.
+        The columns of X, in this order; others are not read. None uses all but target and weight.
+        If files have column names, columns are matched by name, in any order; without `columns`, a
+        file with other columns than the first is an error.
     dtype : float32, float64 or None, default=None
         The type of X. None is float32 if the columns are that precise or less, otherwise float64.
-        If it is given, X is an array and no table, unless `table` or `types` say otherwise.
+        If it is given, X is an array rather than a table, unless `table` or `types` say otherwise.
     on_bad_rows : {"error", "skip"}, default="error"
-        What to do about rows with too few or too many values, without a target, and, where X is an
-        array, with values that are no finite numbers: an error that names file, row and column, or
-        a warning with their number at the end.
+        What to do with bad rows: rows with too few or too many values, without a target, or, if X
+        is an array, with values that are not finite numbers. "error" raises an error that names
+        the file, row and column. "skip" leaves them out, and warns at the end how many there were.
     format : {"npy", "npz", "parquet", "csv", "svmlight"} or None, default=None
-        None tells it from the suffix: .npy, .npz, .parquet, .csv, .tsv, .svmlight or .libsvm, the
-        texts perhaps followed by .gz, .bz2, .xz or .zst.
+        The file format. None infers it from the suffix: .npy, .npz, .parquet, .csv, .tsv, .svmlight
+        or .libsvm, where text formats may be followed by .gz, .bz2, .xz or .zst.
     header : bool, default=True
-        Whether the first line of a CSV file holds names. Otherwise columns have indices alone.
+        Whether the first line of a CSV file has column names. If False, columns have only indices.
     delimiter : str, default=None
-        What separates the values of CSV files; None is a tab for .tsv, otherwise the first of
-        comma, tab, semicolon and bar that the first line has.
+        Separator of the values in CSV files. None is a tab for .tsv, otherwise the first of comma,
+        tab, semicolon and bar that occurs in the first line.
     n_columns : int, default=None
         Number of columns of svmlight files. None finds the largest index by reading the files once
-        more. An index beyond it is an error, and is passed over where `columns` are chosen.
+        more. A larger index is an error, or is ignored if `columns` are given.
     zero_based : bool, default=False
         Whether svmlight files count columns from 0 rather than 1.
     table : bool or "auto", default="auto"
@@ -204,12 +206,12 @@ def read(
         values: for `KernelClassifier`, `KernelRegressor` and `TableEncoder`. "auto" looks at the
         first rows of CSV and Parquet files, about 4 MB. X is an array if all their values are
         finite numbers (with on_bad_rows="skip": more than half in each column), otherwise a table.
-        If later rows hold other values, the error says so, and table=True takes them.
+        If later rows hold other values, an error says so; use table=True to read them.
     types : dict of column names to {"number", "text", "date"}, default=None
-        What columns of a table hold, where it shall not be found from their values: for new rows,
-        what it was in the rows that were learned from.
+        Types of some columns of a table, instead of types found from their values. For new rows,
+        give the types of the training rows.
     decimal : {".", ","}, default="."
-        The decimal point in CSV files.
+        The decimal separator in CSV files.
 
     Returns
     -------

@@ -107,10 +107,10 @@ def fit(
         lengths = list(dask.compute(*(_length(p[1] if p[1:] else p[0][1]) for p in partitions)))
     size = sample_size(estimator, map_rows)
     rows = _sample(partitions, lengths, size) if fitted else _first_row(partitions)
-    learner = fold.begin(estimator, *rows, classes)
+    learner = fold.begin(estimator, *rows, classes, lengths)
     starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
     shared = delayed(learner, pure=False, traverse=False)
-    if not fold.takes_passes(estimator):
+    if not fold.takes_passes(learner):
         return fold.finish(learner, _run(threads, shared, partitions, starts, None))
     shared = shared.persist()  # sent once, for all passes
     run = partial(_run, threads, shared, partitions, starts)

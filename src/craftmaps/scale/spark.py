@@ -124,12 +124,12 @@ def fit(
     places = None
     if fitted and lengths is not None:
         places = places_in_partitions(lengths, sample_size(estimator, map_rows))
-    learner = fold.begin(estimator, *_sample(narrow, read, places), classes)
+    learner = fold.begin(estimator, *_sample(narrow, read, places), classes, lengths)
     starts = None if lengths is None else fold.first_rows(lengths)
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
     run = partial(_merged_sums, narrow, shared, read, starts, n_parts)
     try:
-        if fold.takes_passes(estimator):
+        if fold.takes_passes(learner):
             learner = fold.finish_passes(learner, run, lengths or [])
         else:
             learner = fold.finish(learner, run(None))

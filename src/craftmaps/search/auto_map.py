@@ -58,6 +58,9 @@ class AutoMap(FeatureMap):
         The chosen map, fitted.
     report_ : Report or None
         What was tried, and the expected error; None if there was no search.
+    alpha_ : float or None
+        The penalty with which kernel ridge regression was best in the search. Learners begin there
+        to look for their own.
 
     See Also
     --------
@@ -75,6 +78,7 @@ class AutoMap(FeatureMap):
 
     feature_map_: FeatureMap
     report_: Report | None
+    alpha_: float | None
 
     def __init__(
         self,
@@ -117,18 +121,19 @@ class AutoMap(FeatureMap):
         y = np.asarray(y)
         if len(y) != X.shape[0]:
             raise ValueError(f"y has {len(y)} targets for the {X.shape[0]} rows of X.")
-        chosen, report = self._searched(X, y, is_classification(self.task, y), rng)
+        chosen, report, alpha = self._searched(X, y, is_classification(self.task, y), rng)
         fitted = chosen.fit(X, y)
         return {
             "feature_map_": fitted,
             "report_": report,
+            "alpha_": alpha,
             "_n_features_out": int(fitted._n_features_out),
         }
 
     def _searched(
         self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
-    ) -> tuple[FeatureMap, Report | None]:
-        """The map to fit, and how it was found."""
+    ) -> tuple[FeatureMap, Report | None, float | None]:
+        """The map to fit, how it was found, and the penalty that suited it."""
         shape = self._shape_of_images(X)
         budget, seed = Budget.parse(self.budget), int(rng.integers(2**31))
         total = max(X.shape[0], self.n_rows or 0)
@@ -137,7 +142,7 @@ class AutoMap(FeatureMap):
         if X.shape[0] < MIN_ROWS or is_constant(X) or is_constant(y):
             columns = "none" if sparse.issparse(X) else "standard"
             plain = Candidate(Scaling(columns), Matern(gamma="median"))
-            return feature_map(plain, self.n_components, X.shape[0], seed), None
+            return feature_map(plain, self.n_components, X.shape[0], seed), None, None
         rows = Rows(X, y, classification, rng)
         rounds = halving(rows, clock, shape)
         left = (budget.seconds or np.inf) - clock.elapsed
@@ -147,7 +152,8 @@ class AutoMap(FeatureMap):
             rounds.append(sized_round(rows, rounds, size, total, seed))
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed)
-        return feature_map(best.candidate, size, X.shape[0], seed), report
+        alpha = best.alpha if np.isfinite(best.alpha) else None  # nothing beats the mean
+        return feature_map(best.candidate, size, X.shape[0], seed), report, alpha
 
     def _shape_of_images(self, X: Any) -> tuple[int, int] | None:
         if self.images is False:

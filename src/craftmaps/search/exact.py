@@ -4,15 +4,14 @@ With K = U diag(w) U^T, the coefficients at every alpha are c = U (w + alpha)^-1
 out row i changes its residual from y_i - f(x_i) to c_i / [(K + alpha I)^-1]_ii.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from craftmaps.search.targets import Targets
 
-_ALPHAS_PER_DECADE = 2
-_LEAST_ALPHA, _LARGEST_ALPHA = 1e-7, 1e2  # of the mean of the diagonal of K
+_LEAST_ALPHA, _LARGEST_ALPHA = -7, 2  # powers of ten, in units of the mean of the diagonal of K
 
 
 @dataclass(frozen=True)
@@ -37,22 +36,43 @@ class Judged:
 
 
 def judge(K: np.ndarray, targets: Targets, judging: np.ndarray | None = None) -> Judged:
-    """The alpha whose left-out predictions are best, on all rows or on the `judging` ones."""
-    values, vectors = eigh(K, overwrite_a=True, check_finite=False)
-    mean = targets.Y.mean(axis=0)
-    rotated = vectors.T @ (targets.Y - mean)
-    squares = vectors**2
+    """The alpha whose left-out predictions are best, on all rows or on the `judging` ones.
+
+    Alphas are tried in decades at first, and then half a decade around the best one.
+    """
+    values, vectors = np.linalg.eigh(K)  # lets other threads run, unlike scipy.linalg.eigh
     scale = float(values.sum()) / len(values)
-    values = np.maximum(values, 0.0)
+    spectrum = _Spectrum(np.maximum(values, 0.0), vectors, vectors**2, targets.Y)
     some = targets if judging is None else targets.rows(judging)
-    best: Judged | None = None
-    steps = round(_ALPHAS_PER_DECADE * np.log10(_LARGEST_ALPHA / _LEAST_ALPHA))
-    for alpha in scale * _LARGEST_ALPHA * 10.0 ** (-np.arange(steps + 1) / _ALPHAS_PER_DECADE):
-        shrunk = 1 / (values + alpha)
-        coef = vectors @ (shrunk[:, None] * rotated)
-        predicted = targets.Y - coef / (squares @ shrunk)[:, None]
-        score = some.score(predicted if judging is None else predicted[judging])
-        if best is None or score < best.score:
-            best = Judged(float(alpha), score, predicted, coef)
-    assert best is not None
-    return best
+
+    def best_of(exponents: np.ndarray) -> tuple[float, Judged]:
+        alphas = scale * 10.0**exponents
+        tried = []
+        for alpha, (predicted, coef) in zip(alphas, spectrum.left_out(alphas), strict=True):
+            score = some.score(predicted if judging is None else predicted[judging])
+            tried.append(Judged(float(alpha), score, predicted, coef))
+        first = min(range(len(tried)), key=lambda i: tried[i].score)
+        return exponents[first], tried[first]
+
+    exponent, best = best_of(np.arange(_LARGEST_ALPHA, _LEAST_ALPHA - 1, -1.0))
+    _, near = best_of(np.clip(exponent + np.array([0.5, -0.5]), _LEAST_ALPHA, _LARGEST_ALPHA))
+    return min(best, near, key=lambda judged: judged.score)
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    values: np.ndarray
+    vectors: np.ndarray
+    squares: np.ndarray
+    Y: np.ndarray
+
+    def left_out(self, alphas: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Left-out predictions and coefficients for each alpha, from one product for all."""
+        n, k = self.Y.shape
+        shrunk = 1 / (self.values[:, None] + alphas)
+        rotated = self.vectors.T @ (self.Y - self.Y.mean(axis=0))
+        weighted = (shrunk[:, :, None] * rotated[:, None, :]).reshape(n, -1)
+        coefs = (self.vectors @ weighted).reshape(n, len(alphas), k)
+        diagonals = self.squares @ shrunk
+        for i in range(len(alphas)):
+            yield self.Y - coefs[:, i] / diagonals[:, i, None], coefs[:, i]

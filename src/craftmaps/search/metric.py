@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
 
 from craftmaps.kernels import Gaussian, Laplacian, Matern
 from craftmaps.search.candidates import Candidate
@@ -36,7 +35,7 @@ def relevance(
     K = candidate.gram(prepared)
     K[np.diag_indices_from(K)] += min(alpha, _LARGEST_ALPHA)
     Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]
-    coef = cho_solve(cho_factor(K, lower=True, overwrite_a=True), Y - Y.mean(axis=0))
+    coef = np.linalg.solve(K, Y - Y.mean(axis=0))
     squares = squared_derivatives(candidate.kernel, prepared, coef)
     largest = float(squares.max(initial=0.0))
     return squares / largest if largest > 0 else np.zeros(len(squares))

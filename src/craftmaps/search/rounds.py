@@ -1,6 +1,7 @@
 """The rounds of the search: many candidates on few rows, then few candidates on many rows."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -180,12 +181,8 @@ def with_weights(rows: Rows, best: Trial, n: int) -> Candidate | None:
     unseen = np.arange(n) % _UNSEEN == 0
     targets = rows.targets(slice(n)).rows(~unseen)
     (plain,) = rows.judged([best.candidate], n, unseen)
-    tried = [
-        candidate
-        for power in _POWERS
-        for candidate in _weighted(rows, plain, power, n, ~unseen, targets)
-    ]
-    chosen = rows.judged(tried, n, unseen)[:1]
+    versions = on_threads(lambda power: _weighted(rows, plain, power, n, ~unseen, targets), _POWERS)
+    chosen = rows.judged([*chain.from_iterable(versions)], n, unseen)[:1]
     clear = chosen and chosen[0].score < _CLEAR_GAIN * plain.score
     return chosen[0].candidate if clear else None
 

@@ -4,7 +4,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
 from craftmaps.maps import Nystroem
 from craftmaps.search.candidates import Candidate, neighbors
@@ -16,6 +15,7 @@ _MOST_TAUGHT_ROWS = 8000
 _MOST_HELD_ROWS = 2500
 _RELATIVE_ALPHAS = 10.0 ** np.arange(1, -7.1, -1)  # times the mean of the diagonal
 _LARGEST_TRIAL = 1024  # components of a trial; kernels that win there win with more
+_HOPEFUL = 1.3  # ratio of scores beyond which a family does not win with fewer components either
 
 
 def feature_map(candidate: Candidate, size: int, n_rows: int, seed: int) -> Any:
@@ -50,7 +50,8 @@ def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
     by_family = {best.family: best}
     other: Candidate | None = None
     for trials in reversed(rounds):
-        for candidate in (trial.candidate for trial in trials):
+        hopeful = (trial for trial in trials if trial.score <= _HOPEFUL * trials[0].score)
+        for candidate in (trial.candidate for trial in hopeful):
             if candidate.preparation.is_like(best.preparation):
                 same = Candidate(best.preparation, candidate.kernel)
                 by_family.setdefault(candidate.family, same)
@@ -81,18 +82,14 @@ def best_ridge(
     """The alpha with the least score of held rows, and what it predicts for them."""
     mean, middle = Z.mean(axis=0), targets.Y.mean(axis=0)
     Z = Z - mean
-    H, right = Z.T @ Z, Z.T @ (targets.Y - middle)
-    diagonal = np.diag_indices_from(H)
+    H = Z.T @ Z
+    values, vectors = np.linalg.eigh(H)
+    rotated = vectors.T @ (Z.T @ (targets.Y - middle))
+    rotated_held = (Z_held - mean) @ vectors
     nothing = np.tile(middle, (len(held), 1))
     least, best = held.score(nothing), (np.inf, nothing)
-    for alpha in _RELATIVE_ALPHAS * (float(np.mean(H[diagonal])) or 1.0):
-        shifted = H.copy()
-        shifted[diagonal] += alpha
-        factor, failed = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-        if failed:
-            break
-        coef, _ = lapack.dpotrs(factor, right, lower=1)
-        predicted = (Z_held - mean) @ coef + middle
+    for alpha in _RELATIVE_ALPHAS * (float(np.mean(np.diagonal(H))) or 1.0):
+        predicted = rotated_held @ (rotated / (np.maximum(values, 0.0) + alpha)[:, None]) + middle
         score = held.score(predicted)
         if score < least:
             least, best = score, (float(alpha), predicted)

@@ -1,1 +1,1 @@
-"""What a map draws: values that fill features."""
+"""The drawn parts of maps, which compute their features."""

@@ -1,4 +1,4 @@
-"""Columns of an ONNX model from features in any order, several of which may meet in a column."""
+"""Arrange features as columns of an ONNX model; several features may share a column."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ NO_COLUMN = -1  # the column of a feature that is left out
 def onnx_columns(
     g: Any, x: str, made: list[tuple[str, np.ndarray, np.ndarray]], first: int, n_out: int
 ) -> str:
-    """Bring features into columns from `first` on.
+    """Write features to the columns from `first` on.
 
-    `made` has triples of a tensor of shape (features, rows), the column of each feature and its
-    scale. In that shape, to gather features is to copy whole rows. Features of one column are
-    added up; a column without features is 0.
+    `made` contains triples of a tensor of shape (features, rows), the column of each feature, and
+    its scale. In this shape, gathering features copies whole rows. Features of the same column are
+    added; a column without features is 0.
     """
     if not made:
         return str(g.repeated(np.zeros(n_out), x))
@@ -30,9 +30,9 @@ def onnx_columns(
 
 
 def _layers(column: np.ndarray, scale: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which feature stands in each place of some layers of all columns, and its scale.
+    """Return layers with at most one feature per column, and the scales of these features.
 
-    A feature whose column is taken goes to the next layer. A place without a feature has scale 0.
+    A feature whose column is taken goes to the next layer. A column without a feature has scale 0.
     """
     order = np.argsort(column, kind="stable")
     order = order[column[order] >= 0]

@@ -1,7 +1,7 @@
 """Linear down-projections G: R^D -> R^E with E<Gu, Gv> = <u, v> (CRAFT s.3.3), and a learned one.
 
-Each is drawn for given D and E and then fills blocks of output from up-projected rows, which it
-may overwrite.
+Each is drawn for given D and E. It then fills blocks of output from up-projected rows, which it may
+overwrite.
 """
 
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_block
 
 _MAX_CHUNK = 1 << 19  # entries of a matrix that are converted and multiplied at a time
-_EXACT_COLUMNS = 1024  # of the sample of a learned projection that are held in float64 at a time
-_N_STACKS = 4  # count sketches of `SparseSigns`
+_EXACT_COLUMNS = 1024  # columns of the sample that are converted to float64 at a time
+_N_STACKS = 4  # number of count sketches in `SparseSigns`
 
 
 @storable
 @dataclass(frozen=True)
 class Fold:
-    """z[l] = sum_b s[bE + l] u[bE + l]: a count sketch whose buckets are equally full.
+    """Signed fold z[l] = sum_b s[bE + l] u[bE + l], a count sketch with equally full buckets.
 
-    Its variance is that of `SubsampledHadamard`, (D - E) / (E (D - 1)) (|u|^2 |v|^2 + <u,v>^2 -
-    2 sum u_i^2 v_i^2) when E divides D and columns are exchangeable, for D additions.
+    It needs only D additions. If E divides D and the columns are exchangeable, its variance is
+    (D - E) / (E (D - 1)) (|u|^2 |v|^2 + <u,v>^2 - 2 sum u_i^2 v_i^2), as for `SubsampledHadamard`.
     """
 
     signs: np.ndarray
@@ -57,7 +57,7 @@ class Fold:
 @storable
 @dataclass(frozen=True)
 class SubsampledHadamard:
-    """E rows of H S u / sqrt(E), drawn without replacement; S are signs, H is padded."""
+    """E entries of H S u / sqrt(E), drawn without replacement, with signs S and a padded H."""
 
     signs: np.ndarray
     rows: np.ndarray
@@ -97,7 +97,7 @@ class SubsampledHadamard:
 @storable
 @dataclass(frozen=True)
 class SparseSigns:
-    """A stack of count sketches that share the output: u_j goes to one bucket of each of them."""
+    """Stacked count sketches: each u_j is added to one bucket of every sketch."""
 
     buckets: np.ndarray
     signs: np.ndarray
@@ -136,7 +136,7 @@ class SparseSigns:
 @storable
 @dataclass(frozen=True)
 class Matrix:
-    """z = G u with an explicit matrix, stored D x E in as few bytes as its entries need."""
+    """Projection z = G u with a stored D x E matrix, in the smallest type for its entries."""
 
     matrix: np.ndarray
     scale: float
@@ -151,11 +151,11 @@ class Matrix:
 
     @classmethod
     def learn(cls, U: np.ndarray, n_out: int) -> "Matrix":
-        """The leading subspace of the rows of U, not centred, from their Gram matrix.
+        """Learn the leading subspace of the rows of U, without centering, from their Gram matrix.
 
-        There are a few rows per direction, so this costs no more than a randomized SVD with two
-        power iterations would, and it is exact. Double precision keeps the directions of rows
-        that are nearly dependent, as those of few columns are.
+        There are only a few rows per direction, so this costs no more than a randomized SVD with
+        two power iterations, and it is exact. Double precision preserves the directions of nearly
+        dependent rows, which are common if X has few columns.
         """
         n_rows, n_in = U.shape
         parts = [slice(start, start + _EXACT_COLUMNS) for start in range(0, n_in, _EXACT_COLUMNS)]

@@ -1,4 +1,4 @@
-"""The terms of low degree of a dot-product kernel as columns that need no randomness."""
+"""Exact columns for the low-degree terms of a dot-product kernel."""
 
 import math
 from dataclasses import dataclass
@@ -17,11 +17,12 @@ from craftmaps.validation import is_integer
 @storable
 @dataclass(frozen=True)
 class ExactTerms:
-    """`n_constant` columns that share the weight a_0, `n_linear` columns sqrt(a_1) x, monomials.
+    """Exact terms: constants that share the weight a_0, columns sqrt(a_1) x, and monomials.
 
-    `higher` has a_2, a_3, ... up to the last degree that has columns. Each coefficient a_n that is
-    not zero has the columns sqrt(a_n n! / alpha!) x^alpha, |alpha| = n, where x has `n_inputs`
-    columns. By the multinomial theorem, their inner product is a_n <x, y>^n.
+    There are `n_constant` and `n_linear` columns of degree 0 and 1. `higher` has the coefficients
+    a_2, a_3, ... up to the highest degree with columns. Each a_n that is not zero has the columns
+    sqrt(a_n n! / alpha!) x^alpha with |alpha| = n, where x has `n_inputs` columns. By the
+    multinomial theorem, their inner product is a_n <x, y>^n.
     """
 
     n_constant: int
@@ -33,7 +34,7 @@ class ExactTerms:
 
     @property
     def coefficients(self) -> tuple[float, ...]:
-        """a_1, a_2, ...; zero where there are no columns of that degree."""
+        """Coefficients a_1, a_2, ..., with 0 for a degree without columns."""
         return (self.a1 if self.n_linear else 0.0, *self.higher)
 
     @property
@@ -43,7 +44,7 @@ class ExactTerms:
         return self.n_constant + self.n_linear + monomials
 
     def fill(self, X: Any, out: np.ndarray) -> None:
-        """Write the terms into the first columns of `out`; the other columns stay as they are."""
+        """Write the terms into the first columns of `out`, and leave the others unchanged."""
         if self.n_constant:
             out[:, : self.n_constant] = np.sqrt(self.a0 / self.n_constant)
         if not any(self.coefficients):
@@ -65,7 +66,7 @@ class ExactTerms:
         for_each_block(task, X.shape[0], out.itemsize * max(X.shape[1], out.shape[1] // 2))
 
     def check(self, n_in: int, n_out: int) -> None:
-        """Raise ValueError unless the terms take such rows and fill no more than such columns."""
+        """Raise ValueError unless the terms take n_in columns and fill at most n_out columns."""
         sizes = (self.n_constant, self.n_linear, self.n_inputs)
         check_facts(
             self,
@@ -75,7 +76,7 @@ class ExactTerms:
         check_facts(self, columns=0 <= self.n_constant <= self.n_columns <= n_out)
 
     def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
-        """The terms alone, of which there must be some."""
+        """Add the terms, of which there must be at least one, to the ONNX graph."""
         terms = []
         if self.n_constant:
             value = np.sqrt(self.a0 / self.n_constant)
@@ -93,9 +94,9 @@ class ExactTerms:
 
 
 class Monomials(NamedTuple):
-    """The monomials of a degree: each is a variable times one of the degree before.
+    """The monomials of one degree, each a variable times a monomial of the previous degree.
 
-    `multiplicity` is n! / alpha!, how often the monomial occurs in <x, y>^n.
+    `multiplicity` is n! / alpha!, the number of times the monomial occurs in <x, y>^n.
     """
 
     parent: np.ndarray
@@ -104,13 +105,13 @@ class Monomials(NamedTuple):
 
 
 def n_monomials(n_variables: int, degree: int) -> int:
-    """The number of monomials of a degree."""
+    """Return the number of monomials of a degree."""
     return math.comb(n_variables + degree - 1, degree)
 
 
 @lru_cache(maxsize=8)
 def monomials(n_variables: int, degree: int) -> tuple[Monomials, ...]:
-    """The monomials of the degrees 1 to `degree`, in the order in which the loop makes them."""
+    """Return the monomials of the degrees 1 to `degree`, in the order of the compiled loop."""
     parent, variable = np.zeros(n_variables, np.int64), np.arange(n_variables)
     power = multiplicity = np.ones(n_variables)  # power: the exponent of `variable`
     tables = [Monomials(parent, variable, multiplicity)]

@@ -1,4 +1,4 @@
-"""Frequencies of a shift-invariant kernel, as a matrix or as rotations that are not formed."""
+"""Frequencies of a shift-invariant kernel, as a matrix or as implicit rotations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 from craftmaps.validation import is_integer
 
-MIN_ROTATION = 64  # rotations of shorter rows are too few to look like all directions
+MIN_ROTATION = 64  # shorter rotations do not cover the directions evenly
 _BLOCK_ROWS = 1024
 
 Finish = Callable[[np.ndarray], None]
 
 
 def _leave(block: np.ndarray) -> None:
-    """Do nothing to a block of output."""
+    """Leave a block of output unchanged."""
 
 
 @storable
@@ -32,7 +32,7 @@ class MatrixFrequencies:
     matrix: np.ndarray
 
     def fill(self, X: Any, out: np.ndarray, column: int = 0, finish: Finish = _leave) -> None:
-        """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
+        """Set out[:, column:] = <x, w> for all frequencies w, then call `finish` on each block."""
         weights = self.matrix.astype(out.dtype, copy=False).T
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block, filled = X[start : start + _BLOCK_ROWS], out[start : start + _BLOCK_ROWS]
@@ -57,7 +57,7 @@ class MatrixFrequencies:
 @storable
 @dataclass(frozen=True)
 class StructuredFrequencies:
-    """Frequencies as rows of H S_b H P D_1 H D_0, which are not formed.
+    """Frequencies as rows of H S_b H P D_1 H D_0, which is never formed.
 
     D_k = rotations[g, k] and P = permutations[g] belong to a group g of blocks b, S_b = signs[b].
     """
@@ -68,7 +68,7 @@ class StructuredFrequencies:
     scale: np.ndarray
 
     def fill(self, X: Any, out: np.ndarray, column: int = 0, finish: Finish = _leave) -> None:
-        """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
+        """Set out[:, column:] = <x, w> for all frequencies w, then call `finish` on each block."""
         dtype = out.dtype
         rotations, signs, scale = (
             array.astype(dtype) for array in (self.rotations, self.signs, self.scale)
@@ -109,7 +109,7 @@ class StructuredFrequencies:
 @storable
 @dataclass(frozen=True)
 class FastfoodFrequencies:
-    """Frequencies as the first `used` rows of every H G_b P H B, which are not formed.
+    """Frequencies as the first `used` rows of every H G_b P H B, which is never formed.
 
     B = signs, P = permutation, G_b = diagonals[b].
     """
@@ -121,7 +121,7 @@ class FastfoodFrequencies:
     used: int
 
     def fill(self, X: Any, out: np.ndarray, column: int = 0, finish: Finish = _leave) -> None:
-        """out[:, column:] = <x, w> for rows x and frequencies w; `finish` then takes each block."""
+        """Set out[:, column:] = <x, w> for all frequencies w, then call `finish` on each block."""
         dtype = out.dtype
         signs, diagonals, scale = (
             array.astype(dtype) for array in (self.signs, self.diagonals, self.scale)
@@ -165,7 +165,7 @@ def _fill_blocks(
     loop: Callable[[np.ndarray, np.ndarray], None],
     finish: Finish,
 ) -> None:
-    """`loop` from dense rows to their part of `out`, and `finish` while it is in the cache."""
+    """Run `loop` on blocks of dense rows, and `finish` on each block while it is in the cache."""
 
     def task(start: int, stop: int) -> None:
         filled = out[start:stop]
@@ -176,12 +176,12 @@ def _fill_blocks(
 
 
 def _is_size(size: int, n_in: int) -> bool:
-    """Whether rotations of this size can be made of rows of n_in columns."""
+    """Return whether rows with n_in columns can have rotations of this size."""
     return size == padded_length(size) >= max(MIN_ROTATION, n_in)
 
 
 def _onnx_rotated(g: Any, x: str, signs: np.ndarray, n_in: int) -> str:
-    """H D x for every row of signs D."""
+    """Add H D x for every row D of signs to an ONNX graph."""
     copies, size = signs.shape
     start = g.reshape(g.padded(x, n_in, size), 0, 1, size)
     return str(g.hadamard(g.add("Mul", start, g.floats(signs)), copies, size))

@@ -1,1 +1,1 @@
-"""Who gets how many features: moments of the data, allocation, plans."""
+"""Planning of maps: moments of the data, features per degree, expected errors."""

@@ -1,7 +1,7 @@
-"""How many random features each degree of a dot-product kernel gets.
+"""Allocate random features to the degrees of a dot-product kernel.
 
-A law answers with two arrays over the degrees n: `counts`, the number of features of degree n, and
-`weights`, the square of the factor that scales each of them, so that the sum over features of
+Each rule returns two arrays over the degrees n: `counts`, the number of features of degree n, and
+`weights`, the squared scale of each of these features, so that the sum over features of
 weight * prod_j <w_j, x> <w_j, y> has expectation sum_n a_n <x, y>^n.
 """
 
@@ -19,25 +19,25 @@ from craftmaps.validation import warn
 LAWS = ("optimized", "geometric", "proportional")
 _NEGLIGIBLE_TAIL = 2.0**-24  # the rounding error of float32, relative to f(R^2)
 _MAX_AUTOMATIC_DEGREE = 64
-_LARGE_TAIL = 0.01  # a truncated share of f(R^2) that deserves a warning
-_MAX_KERNEL_VALUE = 1e100  # variances square this; far beyond it they overflow
+_LARGE_TAIL = 0.01  # a larger truncated share of f(R^2) causes a warning
+_MAX_KERNEL_VALUE = 1e100  # variances square this and would overflow for much larger values
 
 
 def largest_squared_norm(kernel: DotProductKernel, squared_norms: np.ndarray) -> float:
-    """R^2, the largest |x|^2 (1 for rows of zeros); refused where f(R^2) is beyond all use."""
+    """Return R^2, the largest |x|^2 (1 for rows of zeros); raise ValueError if f(R^2) is huge."""
     largest = float(squared_norms.max()) or 1.0
     with np.errstate(over="ignore"):
         whole = float(kernel.value(largest))
     if not whole < _MAX_KERNEL_VALUE:
         raise ValueError(
             f"k(x, x) reaches {whole:.3g} on these rows, whose |x|^2 reaches {largest:.3g}; scale "
-            f"them down, for instance with sklearn.preprocessing.normalize."
+            f"them down, for example with sklearn.preprocessing.normalize."
         )
     return largest
 
 
 def automatic_degree(kernel: DotProductKernel, squared_norm: float) -> int:
-    """The least degree whose tail is negligible for rows with |x|^2 <= squared_norm (KK s.4.2)."""
+    """Return the lowest degree with a negligible tail for |x|^2 <= squared_norm (KK s.4.2)."""
     highest = kernel.highest_degree
     last = int(highest) if math.isfinite(highest) else _MAX_AUTOMATIC_DEGREE
     whole = float(kernel.value(squared_norm))
@@ -48,12 +48,12 @@ def automatic_degree(kernel: DotProductKernel, squared_norm: float) -> int:
 
 
 def truncated_tail(kernel: DotProductKernel, last: int, squared_norm: float, advice: str) -> float:
-    """What k(x, x) loses beyond degree `last`; with a warning where that is much."""
+    """Return the truncation error of k(x, x) beyond degree `last`, and warn if it is large."""
     tail, whole = kernel.tail(last, squared_norm), float(kernel.value(squared_norm))
     if tail > _LARGE_TAIL * whole:
         warn(
-            f"truncating {kernel} at degree {last} takes off up to {tail:.3g} of the {whole:.3g} "
-            f"that k(x, x) reaches on these rows; {advice}."
+            f"truncating {kernel} at degree {last} loses up to {tail:.3g} of k(x, x), which "
+            f"reaches {whole:.3g} on these rows; {advice}."
         )
     return tail
 
@@ -69,10 +69,9 @@ def share(
     rng: np.random.Generator,
     p: float = 2.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and weights of the degrees from `least_degree` to `last` by the named law.
+    """Compute counts and weights of the degrees `least_degree` to `last` by the named rule.
 
-    With fewer features than degrees, "optimized" cannot serve all of them and draws as
-    "proportional" does.
+    If there are fewer features than degrees, "optimized" draws like "proportional".
     """
     n_used = np.count_nonzero(kernel.maclaurin(last)[least_degree:])
     if not n_used:
@@ -93,9 +92,9 @@ def geometric(
     p: float,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """KK Algorithm 1: the degree of each feature is drawn with P[N = n] proportional to p^-(n+1).
+    """Draw the degree of each feature with P[N = n] proportional to p^-(n+1) (KK Algorithm 1).
 
-    The published law sums to 1 for p = 2 only; here it is normalized for other p too. With
+    The published distribution sums to 1 only for p = 2; here it is normalized for every p. With
     `max_degree` it is conditioned on N <= max_degree.
     """
     if max_degree is None:
@@ -120,14 +119,14 @@ def proportional(
     mean_squared_norm: float,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """P[N = n] proportional to a_n R^(2n), the share of degree n in K(x, x) at the mean norm R.
+    """Draw degrees with P[N = n] proportional to a_n R^(2n), for the mean squared norm R^2.
 
-    Degrees are drawn by systematic sampling, which keeps each count within one of its expectation.
+    Systematic sampling keeps each count within one of its expectation.
     """
     coefficients = kernel.maclaurin(max_degree)
     law = coefficients * mean_squared_norm ** np.arange(max_degree + 1.0)
     law[:least_degree] = 0
-    if not law.any():  # rows of zeros: every degree says the same
+    if not law.any():  # rows of zeros: all degrees are equally good
         law = np.where(np.arange(max_degree + 1) >= least_degree, coefficients, 0.0)
     law = law / law.sum()
     points = (rng.random() + np.arange(n_features)) / n_features
@@ -140,12 +139,12 @@ def proportional(
 def optimized(
     statistics: DegreeStatistics, n_features: int, least_degree: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Counts that minimize the expected squared error of the kernel over the sampled pairs.
+    """Choose counts that minimize the expected squared error over the sampled pairs.
 
-    Wacker, Kanagawa and Filippone ("Improved random features for dot product kernels"): degree n
-    gets D_n features, scaled by sqrt(a_n / D_n), and one feature after another goes where it
-    lowers sum_n a_n^2 V_n / D_n most. In runs of Hadamard rows, V_n is the variance less the
-    repulsion, and length^n features of degree n give <x,y>^n exactly.
+    Degree n gets D_n features, scaled by sqrt(a_n / D_n). Features are assigned one by one to the
+    degree where each lowers sum_n a_n^2 V_n / D_n most (Wacker, Kanagawa and Filippone, "Improved
+    random features for dot product kernels"). In runs of Hadamard rows, V_n is the variance minus
+    the repulsion, and length^n features of degree n give <x,y>^n exactly.
     """
     coefficients, length = statistics.coefficients, statistics.length
     used = [n for n in range(max(1, least_degree), len(coefficients)) if coefficients[n] > 0]
@@ -158,8 +157,8 @@ def optimized(
         cap = _products(length, n) if repulsion else math.inf
         later = max(0.0, variance - (length - 1) * repulsion)
         if length < cap < math.inf:
-            later *= cap / (cap - length)  # drawn without replacement from all of them
-        early = max(0.0, variance + repulsion)  # of one column it is 0 up to rounding
+            later *= cap / (cap - length)  # because runs are drawn without replacement
+        early = max(0.0, variance + repulsion)  # if X has one column, it is 0 up to rounding
         curves.append(_Curve(early, later, length, cap))
     if used:
         counts[used] = _share(n_features - int(counts[0]), curves)
@@ -170,12 +169,12 @@ def optimized(
 def expected_variance(
     statistics: DegreeStatistics, counts: np.ndarray, weights: np.ndarray | None = None
 ) -> float:
-    """Mean over pairs of the variance of the estimate that counts[n] features of degree n give.
+    """Average the variance of an estimate with counts[n] features of degree n over the pairs.
 
-    D features of degree n have w_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n), V_n the
-    variance of a feature, S_n the repulsion of two in one run, and a_n w_n their squared scale,
-    where w_n is 1 / D unless `weights` a_n w_n are given. Runs are drawn without replacement
-    from the length^n products of n Hadamard rows, all of which together give <x,y>^n exactly.
+    D features of degree n have variance w_n^2 (D V_n - sum_{runs of l features} l (l - 1) S_n).
+    V_n is the variance of a feature, S_n the repulsion of two features of a run, and a_n w_n their
+    squared scale, where w_n is 1 / D unless `weights` a_n w_n are given. Runs are drawn without
+    replacement from the length^n products of n Hadamard rows, which together give <x,y>^n exactly.
     """
     total = 0.0
     for n in np.flatnonzero(counts[1:] * statistics.coefficients[1:]) + 1:
@@ -193,7 +192,7 @@ def expected_variance(
 
 
 def _products(length: int, degree: int) -> float:
-    """length^degree, or infinity beyond all numbers: how many products of Hadamard rows differ."""
+    """Return length^degree, the number of distinct products of Hadamard rows (may be infinite)."""
     return math.inf if degree * math.log2(length) > 1000 else float(length) ** degree
 
 
@@ -201,7 +200,8 @@ def _products(length: int, degree: int) -> float:
 class _Curve:
     """Error of a degree as a function of its features D: early/D up to the knee, later/D beyond.
 
-    Constants are left out, since only differences count; from `cap` on there is nothing to gain.
+    Constants are left out, because only differences matter. From `cap` features on, the error does
+    not change.
     """
 
     early: float
@@ -210,13 +210,13 @@ class _Curve:
     cap: float
 
     def gain(self, count: int) -> float:
-        """What the next feature takes off the error."""
+        """Return by how much the next feature lowers the error."""
         if count >= self.cap:
             return 0.0
         return (self.early if count < self.knee else self.later) / (count * (count + 1.0))
 
     def count_above(self, gain: float) -> int:
-        """How many features each gain at least `gain` (at least one)."""
+        """Return the number of features that each gain at least `gain` (at least one)."""
         count = _largest(self.early / gain)
         if count > self.knee:
             count = max(float(self.knee), _largest(self.later / gain))
@@ -224,23 +224,23 @@ class _Curve:
 
 
 def _largest(ratio: float) -> float:
-    """The largest D with D (D - 1) <= ratio."""
+    """Return the largest D with D (D - 1) <= ratio."""
     return math.floor((1 + math.sqrt(1 + 4 * ratio)) / 2)
 
 
 def _share(total: int, curves: list[_Curve]) -> list[int]:
-    """Give `total` features to the curves, at least one each, where they gain most.
+    """Assign `total` features to the curves where they gain most, at least one to each curve.
 
-    Gains fall along each curve, so this is optimal. Bisection on the marginal gain brings all but
-    a few features into place, the heap places the rest.
+    Gains fall along each curve, so this is optimal. Bisection on the marginal gain places all but
+    a few features, and a heap places the rest.
     """
     high = max(max(curve.early, curve.later) for curve in curves)
-    if high <= 0:  # the kernel is exact already
+    if high <= 0:  # the estimate is exact already
         return [total - len(curves) + 1] + [1] * (len(curves) - 1)
     low = high / (4.0 * total + 4.0) ** 2
     high *= 2
     for _ in range(100):
-        middle = math.sqrt(low) * math.sqrt(high)  # their product may be below all numbers
+        middle = math.sqrt(low) * math.sqrt(high)  # low * high might underflow
         if sum(curve.count_above(middle) for curve in curves) > total:
             low = middle
         else:
@@ -253,7 +253,7 @@ def _share(total: int, curves: list[_Curve]) -> list[int]:
     left = total - sum(counts)
     while left:
         gain, i = heapq.heappop(heap)
-        step = 1 if gain else left  # nothing to gain anywhere: the rest may as well stay here
+        step = 1 if gain else left  # if nothing can be gained, all remaining features go here
         counts[i] += step
         left -= step
         heapq.heappush(heap, (-curves[i].gain(counts[i]), i))

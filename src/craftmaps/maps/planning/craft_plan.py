@@ -1,4 +1,4 @@
-"""How a CRAFTMap spends its columns: what is exact, how far up, how many features per degree."""
+"""Plans of a CraftMap: its exact terms, its size D, and its features per degree."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from craftmaps.maps.parts.hadamard_products import padded_length
 from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
 
-_RATIOS = (1, 2, 4, 8, 16, 32, 64)  # of D to E
-_MAX_LEARNED_UP = 1 << 14  # D beyond which a learned subspace hardly changes; it costs D E
-_MIN_LEARNED_RATIO = 8  # of D to E, for any D
-_EXACT_DEGREE = {"none": -1, "up": 0, "append": 1}  # the last degree that h01 makes exact
-_MAX_TYPICAL_SIZE = 100.0  # times the median of k(x, x), above which a row is very long
-_SMALL_UP_SHARE = 0.15  # of the down-projection's variance that the up-projection may add
+_RATIOS = (1, 2, 4, 8, 16, 32, 64)  # candidates for D / E
+_MAX_LEARNED_UP = 1 << 14  # a larger D hardly changes a learned subspace, but costs D E
+_MIN_LEARNED_RATIO = 8  # smallest D / E of a learned subspace
+_EXACT_DEGREE = {"none": -1, "up": 0, "append": 1}  # the highest degree that h01 makes exact
+_MAX_TYPICAL_SIZE = 100.0  # a row is very long if k(x, x) exceeds this many medians
+_SMALL_UP_SHARE = 0.15  # variance that the up-projection may add, relative to the down-projection
 
 
 @dataclass(frozen=True)
 class CraftPlan:
-    """`exact` terms keep columns of their own; the rest of the up-projection is projected down.
+    """The exact terms of a CraftMap and the features that are projected down.
 
-    They are all terms up to `exact_degree`, -1 for none. The rest is a constant of squared value
-    `inside` (none if 0) and counts[n] features of each degree n >= 1 with squared scale weights[n].
-    `error` is the expected relative error.
+    The `exact` terms, up to `exact_degree` (-1 if there are none), have their own columns. The rest
+    is a constant with square `inside` (none if 0) and counts[n] features of each degree n >= 1 with
+    squared scale weights[n]. `error` is the expected relative error.
     """
 
     exact: ExactTerms
@@ -41,10 +41,10 @@ class CraftPlan:
 
 @dataclass(frozen=True)
 class MaclaurinPlanner:
-    """What a plan for Random Maclaurin features depends on, measured on rows.
+    """Planner for Random Maclaurin features, with statistics of the rows.
 
-    `moments` and `statistics` leave out rows so long that their errors would drown all others.
-    `all_moments` has them too, and is None if there are no such rows.
+    `moments` and `statistics` leave out very long rows, whose errors would dominate all others.
+    `all_moments` includes them, and is None if there are no such rows.
     """
 
     kernel: DotProductKernel
@@ -62,9 +62,9 @@ class MaclaurinPlanner:
         rng: np.random.Generator,
         is_radial: bool = False,
     ) -> "MaclaurinPlanner":
-        """The planner for rows like those of X.
+        """Measure the rows of X.
 
-        With `is_radial`, features are multiplied by exp(-|x|^2 / 2), so that no row has large ones.
+        With `is_radial`, features are multiplied by exp(-|x|^2 / 2), so that no features are large.
         """
         squares = row_norms(X, squared=True).astype(np.float64)
         largest = allocation.largest_squared_norm(kernel, squares)
@@ -82,12 +82,12 @@ class MaclaurinPlanner:
         return cls(kernel, moments, statistics, X.shape[1], tail > 0, all_moments)
 
     def plan(self, n_components: int, n_up: int | None, h01: str, down: str) -> CraftPlan:
-        """The plan with the least expected error among those that `h01` and `n_up` allow.
+        """Return the plan with the lowest expected error that `h01` and `n_up` allow.
 
-        With h01="auto", terms may be exact up to the degree for which there is room. If the
-        down-projection is learned, none beyond degree 1 are: a principal subspace contains them,
-        with fewer columns. Very long rows do not take part in the choice, but they count in the
-        expected error.
+        With h01="auto", terms may be exact up to the highest degree that fits. If the
+        down-projection is learned, terms beyond degree 1 are never exact, because a principal
+        subspace contains them with fewer columns. Very long rows do not affect the choice, but
+        they are included in the expected error.
         """
         sample = _Sample(self, down)
         learned = down == "principal"
@@ -96,7 +96,7 @@ class MaclaurinPlanner:
         degrees = sample.degrees(most, n_components) if h01 == "auto" else [_EXACT_DEGREE[h01]]
 
         def best(degree: int, totals: list[int]) -> CraftPlan | None:
-            """The first plan that is not held up by its up-projection, or the last."""
+            """Return the first plan whose up-projection adds little error, or the last plan."""
             best_plan = None
             for total in totals:
                 plan, share = sample.plan(degree, n_components, total, full=h01 == "up")
@@ -107,14 +107,14 @@ class MaclaurinPlanner:
 
         totals = _totals(n_components, n_up, learned)
         plans = [plan for degree in degrees[:3] if (plan := best(degree, totals))]
-        if plans:  # monomials of higher degrees are to lower the error, not to raise the cost
+        if plans:  # exact higher degrees must lower the error without raising the cost
             enough = min(plans, key=lambda plan: plan.error).n_up
             totals = [total for total in totals if total <= enough]
             plans += [plan for degree in degrees[3:] if (plan := best(degree, totals))]
         if not plans:
             wanted = f"n_up={n_up}" if n_up is not None else f"n_components={n_components}"
             raise ValueError(
-                f"{wanted} has no room for the {sample.exact(degrees[0]).n_columns} exact columns "
+                f"{wanted} is too small for the {sample.exact(degrees[0]).n_columns} exact columns "
                 f"of h01={h01!r} and a feature of each degree of {self.kernel}; raise n_up and "
                 f"n_components, or use h01='auto'."
             )
@@ -139,18 +139,18 @@ def _measured(
 
 @dataclass(frozen=True)
 class SketchPlanner:
-    """What a plan for TensorSketch depends on, measured on rows."""
+    """Planner for TensorSketch, with statistics of the rows."""
 
     kernel: Polynomial
     moments: PairMoments
 
     @classmethod
     def measure(cls, kernel: Polynomial, X: Any, rng: np.random.Generator) -> "SketchPlanner":
-        """The planner for rows like those of X."""
+        """Measure the rows of X."""
         return cls(kernel, PairMoments.of_sample(X, rng))
 
     def plan(self, n_components: int, n_up: int | None, h01: str, down: str) -> CraftPlan:
-        """D as given, or the least multiple of E that makes TensorSketch's own error small."""
+        """Take D as given, or the smallest multiple of E with a small error of the sketch."""
         value, spread = _spread(self.moments, self.kernel.value)
         scale = float(np.mean(value**2))
         for total in _totals(n_components, n_up, down == "principal"):
@@ -162,7 +162,7 @@ class SketchPlanner:
 
 
 def given_plan(n_up: int, error: float = math.nan) -> CraftPlan:
-    """Everything that an up-projection of another kind makes is projected down."""
+    """Return the plan for any other up-projection: all its features are projected down."""
     exact = ExactTerms(0, 0, 0.0, 0.0)
     return CraftPlan(exact, -1, 0.0, np.zeros(1), np.zeros(1), n_up, error)
 
@@ -175,7 +175,7 @@ class _Sample:
     down: str
 
     def degrees(self, most: int, n_components: int) -> list[int]:
-        """The degrees up to which terms can be exact: -1 (none), 0, 1 and those with room."""
+        """Return the possible exact degrees: -1 (none), 0, 1 and higher degrees that fit."""
         degrees = [-1]
         for n in range(max(most, 1) + 1):
             if self.exact(n).n_columns > n_components:
@@ -185,7 +185,7 @@ class _Sample:
         return degrees
 
     def exact(self, last: int) -> ExactTerms:
-        """The terms up to degree `last` as columns of their own."""
+        """Return the exact terms up to degree `last`."""
         a0, a1, *higher = (float(a) for a in self.measured.kernel.maclaurin(max(last, 1)))
         return ExactTerms(
             int(last >= 0 and a0 > 0),
@@ -199,9 +199,9 @@ class _Sample:
     def plan(
         self, last: int, n_components: int, n_up: int, full: bool
     ) -> tuple[CraftPlan | None, float]:
-        """The plan with exact terms up to degree `last`, and the share of its up-projection.
+        """Return the plan with exact terms up to degree `last`, and its up-projection share.
 
-        The share is the variance of the up-projection, relative to the variance of the
+        The share is the variance of the up-projection relative to the variance of the
         down-projection. `full` reserves a whole run of features for the linear term.
         """
         exact = self.exact(last)
@@ -214,7 +214,7 @@ class _Sample:
         complete = not counts.any() and not inside
         if n_out < (0 if complete else 1):
             return None, math.inf
-        if complete and exact.n_constant:  # nothing else is left to fill the columns
+        if complete and exact.n_constant:  # the constant fills the remaining columns
             exact = replace(exact, n_constant=1 + n_out)
         up, down = self.variances(exact, counts, inside, n_up, n_components)
         share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
@@ -224,7 +224,7 @@ class _Sample:
     def variances(
         self, exact: ExactTerms, counts: np.ndarray, inside: float, n_up: int, n_components: int
     ) -> tuple[float, float]:
-        """The variances of the up-projection and of the down-projection."""
+        """Return the variances of the up-projection and of the down-projection."""
         n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
         up, down = allocation.expected_variance(self.measured.statistics, counts), 0.0
         if n_out:
@@ -232,7 +232,7 @@ class _Sample:
         return up, down
 
     def error(self, up: float, down: float) -> float:
-        """The expected relative error, with what is lost of a series that is cut off."""
+        """Return the expected relative error, including the truncation of the series."""
         moments = self.measured.moments
         value = self.measured.kernel.value(moments.inner)
         scale, bias = moments.mean(value**2), 0.0
@@ -243,7 +243,7 @@ class _Sample:
         return math.sqrt((up + down + bias) / scale) if scale else 0.0
 
     def _counts(self, n_random: int, least: int, full: bool) -> tuple[Any, Any]:
-        """Features of degree `least` and above, and a whole run of degree 1 if `full`."""
+        """Allocate features of degree `least` and above, and a run of degree 1 if `full`."""
         coefficients = self.measured.statistics.coefficients
         reserved = self.measured.statistics.length if full and coefficients[1:2].any() else 0
         least = 2 if reserved else least
@@ -256,9 +256,9 @@ class _Sample:
         return counts, weights
 
     def _down(self, exact: ExactTerms, counts: np.ndarray, inside: float) -> float:
-        """Mean of |u|^2 |v|^2 + <u,v>^2 - 2 sum u_i^2 v_i^2 over pairs, u without exact terms.
+        """Average |u|^2 |v|^2 + <u,v>^2 - 2 sum u_i^2 v_i^2 over pairs, without exact terms.
 
-        The last sum, which random signs take off, is not there for Gaussian numbers.
+        The last sum appears for random signs, but not for Gaussian numbers.
         """
 
         known = [exact.a0 if exact.n_constant else 0.0, *exact.coefficients]
@@ -278,7 +278,7 @@ class _Sample:
 
 
 def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
-    """The sizes D to choose from."""
+    """Return the sizes D to choose from."""
     if n_up is not None:
         return [n_up]
     most = max(_MIN_LEARNED_RATIO, _MAX_LEARNED_UP // n_components) if learned else _RATIOS[-1]
@@ -286,15 +286,16 @@ def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
 
 
 def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
-    """Kernel values of the pairs, and the mean of K(x,x) K(y,y) + K(x,y)^2."""
+    """Return the kernel values of the pairs, and the mean of K(x,x) K(y,y) + K(x,y)^2."""
     value = kernel(moments.inner)
     return value, moments.mean(kernel(moments.left) * kernel(moments.right) + value**2)
 
 
 def _down_share(down: str, n_in: int, n_out: int) -> float:
-    """The factor of the variance of a projection from D to E: (D - E) / (E (D - 1)) of a fold.
+    """Return the variance factor of a projection from D to E columns.
 
-    An SRHT has it too, D made a power of two; 1 / E is that of independent rows.
+    It is (D - E) / (E (D - 1)) for a fold, the same with D rounded up to a power of two for an
+    SRHT, and 1 / E for independent rows.
     """
     if down in ("gaussian", "rademacher", "sparse"):
         return 1 / n_out

@@ -1,7 +1,7 @@
-"""The error to expect of a random map on given rows, by its variance formula.
+"""Expected errors of random maps on given rows, from variance formulas.
 
 Errors are root mean squares over a sample of pairs of rows, relative to the root mean square kernel
-value. No feature is computed.
+value. No features are computed.
 """
 
 import math
@@ -21,7 +21,7 @@ _SAMPLE_ROWS = 256
 def tensor_sketch_error(
     kernel: Polynomial, X: Any, n_components: int, rng: np.random.Generator
 ) -> float:
-    """The error of a TensorSketch."""
+    """Return the expected error of a TensorSketch."""
     moments = PairMoments.of_sample(X, rng)
     variance = tensor_sketch_variance(kernel, moments) / n_components
     return _relative(variance, kernel.value(moments.inner))
@@ -38,9 +38,9 @@ def maclaurin_error(
     rng: np.random.Generator,
     is_radial: bool = False,
 ) -> float:
-    """The error of Random Maclaurin features, given the number of features of each degree.
+    """Return the expected error of Random Maclaurin features, given the counts per degree.
 
-    The expectation of the estimate differs from the kernel where degrees were drawn or cut off.
+    The estimate is biased, given the counts, if degrees were drawn at random or truncated.
     With `is_radial`, features are multiplied by exp(-|x|^2 / 2).
     """
     moments = PairMoments.of_sample(X, rng, is_radial)
@@ -51,7 +51,7 @@ def maclaurin_error(
     )
     variance = expected_variance(statistics, counts, weights)
     if complex_to_real:
-        variance /= 2  # a feature is a pair of columns
+        variance /= 2  # a complex feature is a pair of columns
     series = counts * weights
     if h01:
         series[:2] = kernel.maclaurin(1)
@@ -62,14 +62,15 @@ def maclaurin_error(
 def fourier_error(
     kernel: ShiftInvariantKernel, X: Any, n_components: int, rng: np.random.Generator
 ) -> float:
-    """The error of Fourier features with independent frequencies.
+    """Return the expected error of Fourier features with independent frequencies.
 
-    Var cos<w, x - y> = (1 + k(2(x - y))) / 2 - k(x - y)^2, over the number of frequencies.
+    Their variance is Var cos<w, x - y> = (1 + k(2(x - y))) / 2 - k(x - y)^2, divided by the number
+    of frequencies.
     """
     rows = X[np.sort(rng.choice(X.shape[0], min(X.shape[0], _SAMPLE_ROWS), replace=False))]
     pairs = np.triu_indices(rows.shape[0], k=1 if rows.shape[0] > 1 else 0)
     value, doubled = kernel(rows)[pairs], kernel(2 * rows)[pairs]
-    # the last of an odd number of columns is sqrt(2) cos(<w, x> + b), with its own variance
+    # An odd last column is sqrt(2) cos(<w, x> + b), which has another variance.
     frequencies, odd = -(-n_components // 2), n_components % 2
     variance = float(np.mean((1 + doubled) / 2 - value**2)) / frequencies
     return _relative(variance + odd / 2 / frequencies**2, value)
@@ -78,7 +79,7 @@ def fourier_error(
 def gaussian_fourier_error(
     moments: PairMoments, n_components: int, n_columns: int | None = None
 ) -> float:
-    """The error of Fourier features for exp(-|x - y|^2 / 2), from moments of the rows.
+    """Return the expected error of Fourier features for exp(-|x - y|^2 / 2).
 
     Frequencies are independent, or orthogonal in blocks of `n_columns` if that is given.
     """
@@ -93,10 +94,11 @@ def gaussian_fourier_error(
 
 
 def _orthogonal_covariance(squared: np.ndarray, n_columns: int) -> np.ndarray:
-    """Covariance of cos<v, u> and cos<w, u>, |u|^2 = `squared`, of orthogonal normal v and w.
+    """Return the covariance of cos<v, u> and cos<w, u> for orthogonal normal v and w.
 
-    v + w has a uniform direction and a squared length with a chi-squared law of 2 d degrees of
-    freedom, so that E cos<v + w, u> = 1F1(d, d/2, -|u|^2 / 2); cos<v - w, u> has the same mean.
+    Here |u|^2 = `squared`. v + w has a uniform direction and a chi-squared squared length with 2 d
+    degrees of freedom, so E cos<v + w, u> = 1F1(d, d/2, -|u|^2 / 2), and cos<v - w, u> has the same
+    mean.
     """
     both = special.hyp1f1(n_columns, n_columns / 2, -squared / 2)
     return np.asarray(both - np.exp(-squared))

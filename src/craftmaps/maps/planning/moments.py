@@ -1,4 +1,4 @@
-"""What the variance of random features depends on, measured on pairs of rows.
+"""Moments of pairs of rows, on which the variance of random features depends.
 
 Notation: t = <x,y>, c = t^2, N = |x|^2 |y|^2, q = sum_i x_i^2 y_i^2.
 """
@@ -16,10 +16,10 @@ _SAMPLE_ROWS = 256
 
 @dataclass(frozen=True)
 class PairMoments:
-    """For sampled pairs of rows: <x,y>, |x|^2, |y|^2 and sum_i x_i^2 y_i^2.
+    """Values of <x,y>, |x|^2, |y|^2 and sum_i x_i^2 y_i^2 for sampled pairs of rows.
 
-    If features are multiplied by exp(-|x|^2 / 2), `weight` is the square of what that does to the
-    kernel of a pair.
+    If features are multiplied by exp(-|x|^2 / 2), `weight` is the square of the resulting factor
+    of the kernel of each pair.
     """
 
     inner: np.ndarray
@@ -30,7 +30,7 @@ class PairMoments:
 
     @classmethod
     def of_sample(cls, X: Any, rng: np.random.Generator, is_radial: bool = False) -> "PairMoments":
-        """All pairs of distinct rows of a random subsample; a lone row is paired with itself."""
+        """Measure all pairs of distinct rows of a subsample (a lone row is its own partner)."""
         n_rows = X.shape[0]
         X = X[np.sort(rng.choice(n_rows, min(n_rows, _SAMPLE_ROWS), replace=False))]
         X = X.astype(np.float64)
@@ -44,14 +44,14 @@ class PairMoments:
         return cls(inner[pairs], left, right, fourth[pairs], weight)
 
     def mean(self, values: np.ndarray) -> float:
-        """The mean over pairs of a variance or of another square of kernel values."""
+        """Average a variance, or another square of kernel values, over the pairs."""
         return float(np.mean(self.weight * values))
 
     def bases(self, projection: str, complex_to_real: bool) -> list[np.ndarray]:
-        """E[(<w,x><w,y>)^2] of one factor, and for complex w also the pseudo-moment.
+        """Return E[(<w,x><w,y>)^2] of one factor, and for complex w also the pseudo-moment.
 
-        Real signs N + 2c - 2q, Gaussian N + 2c. Complex: |.|^2 has N + c - q and (.)^2 has
-        2c - q (Wacker, Ohana and Filippone 2023), without the q for Gaussian w.
+        It is N + 2c - 2q for real signs and N + 2c for Gaussian w. For complex w, |.|^2 has
+        N + c - q and (.)^2 has 2c - q (Wacker, Ohana and Filippone 2023); Gaussian w have no q.
         """
         c, norms = self.inner**2, self.left * self.right
         q = 0.0 if projection == "gaussian" else self.fourth
@@ -61,12 +61,12 @@ class PairMoments:
 
 
 def tensor_sketch_variance(kernel: Polynomial, moments: PairMoments) -> float:
-    """Mean over pairs of D times the variance of a TensorSketch with D components.
+    """Average D times the variance of a TensorSketch with D components over the pairs.
 
-    Two index tuples collide with probability 1/D, and a pair of collisions counts where the signs
-    cancel coordinate by coordinate. With t, N and q of the rows (sqrt(gamma) x, sqrt(coef0)), that
-    leaves (N + c - q)^p + (2c - q)^p - 2 c^p, up to terms of order 1/D. Pham and Pagh's Lemma 6 has
-    N^p + c^p, which would hold if the signs of tuples were 4-wise independent; they are not.
+    Two index tuples collide with probability 1/D, and a pair of collisions contributes if the signs
+    cancel coordinate by coordinate. With t, N and q of the rows (sqrt(gamma) x, sqrt(coef0)), this
+    leaves (N + c - q)^p + (2c - q)^p - 2 c^p, up to terms of order 1/D. Lemma 6 of Pham and Pagh
+    has N^p + c^p, which assumes that the signs of tuples are 4-wise independent; they are not.
     """
     inner = kernel.gamma * moments.inner + kernel.coef0
     square = inner**2
@@ -81,18 +81,18 @@ def tensor_sketch_variance(kernel: Polynomial, moments: PairMoments) -> float:
 
 @dataclass(frozen=True)
 class DegreeStatistics:
-    """Means over pairs for each degree n, for features sqrt(a_n) prod_{k<=n} <w_k, x>.
+    """Averages over pairs for the features sqrt(a_n) prod_{k<=n} <w_k, x> of each degree n.
 
     Attributes
     ----------
     coefficients : a_n
     variance : a_n^2 times the sum over bases m of m^n - c^n, the variance of one column
     repulsion : minus the covariance of two features of one run of Hadamard rows (0 otherwise). Two
-        different rows of H, applied to one permuted and signed x, have E[<h,x><h,y><h',x><h',y>] =
-        c - (m - c)/(length - 1) instead of c: they exclude each other, so that `length` of them
-        together give <x,y> exactly.
+        different rows of H, applied to the same permuted and signed x, have
+        E[<h,x><h,y><h',x><h',y>] = c - (m - c)/(length - 1) instead of c, because `length` such
+        rows together give <x,y> exactly.
     second : E[z^2 z'^2] = a_n^2 m^n of one feature
-    length : features in a run
+    length : number of features in a run
     """
 
     coefficients: np.ndarray
@@ -111,7 +111,7 @@ class DegreeStatistics:
         complex_to_real: bool,
         length: int,
     ) -> "DegreeStatistics":
-        """Powers are of moments that are scaled to at most 1, so that high degrees stay finite."""
+        """Measure pairs; moments are scaled to at most 1, so that high powers stay finite."""
         bases = moments.bases(projection, complex_to_real)
         square = moments.inner**2
         unit = float(max(base.max() for base in bases)) or 1.0
@@ -126,7 +126,7 @@ class DegreeStatistics:
             repulsion[n] = sum(moments.mean(powers[0] - power) for power in other_powers)
             for power, base in zip(powers, [square, *bases, *others], strict=True):
                 power *= base / unit
-        # a_n^2 unit^n is finite where one of its factors is not
+        # a_n^2 unit^n is finite even if one of its factors is not
         grow = kernel.maclaurin(max_degree, scale=float(np.sqrt(unit))) ** 2
         return cls(
             kernel.maclaurin(max_degree), variance * grow, repulsion * grow, second * grow, length

@@ -6,7 +6,8 @@ import numpy as np
 from onnx import TensorProto
 
 from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
-from craftmaps.learn.codes import CodeMatrix, Discriminant, OneBit, OneVsRest
+from craftmaps.learn.codes import CodeMatrix, OneBit, OneVsRest
+from craftmaps.learn.discriminant import Discriminant
 from craftmaps.maps.base import onnx_features
 from craftmaps.models.onnx.graph import Graph
 from craftmaps.tables import TableEncoder

@@ -15,7 +15,7 @@ moment at the end of a task, 24 E^2 while sums are merged, and `block_rows` rows
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -45,8 +45,8 @@ def check_estimator(estimator: Any) -> None:
 
 
 def takes_passes(estimator: Any) -> bool:
-    """Whether the rows are gone through several times."""
-    return getattr(estimator, "loss", "squared") != "squared"
+    """Whether the rows are gone through several times, or may be, before that is decided."""
+    return getattr(estimator, "_loss_name", "squared") != "squared"
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,15 @@ def needs_targets(estimator: Any) -> bool:
     return not isinstance(estimator, KernelPCA)
 
 
-def begin(estimator: Any, X: Any, y: Any, classes: Any = None) -> Any:
-    """A clone of `estimator` that has fitted its map on the rows X and has learned from none."""
-    return clone(estimator).begin(X, y, classes)
+def begin(
+    estimator: Any, X: Any, y: Any, classes: Any = None, lengths: Sequence[int] | None = None
+) -> Any:
+    """A clone of `estimator` that has fitted its map on the rows X and has learned from none.
+
+    `lengths` are the numbers of rows of all partitions, if they are known.
+    """
+    n_rows = None if lengths is None else sum(lengths)
+    return clone(estimator).begin(X, y, classes, n_rows)
 
 
 def sums_of(
