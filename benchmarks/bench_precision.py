@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.grid import prepared
 from benchmarks.harness import DATA, once, table
 from craftmaps import CraftMap, FourierFeatures, Gaussian, OnePassClassifier, Polynomial
-from craftmaps.learn import stream
+from craftmaps.learn import row_sums
 
 SETS = ("letter", "nursery", "pendigits", "usps", "mnist")
 MAPS = {
@@ -35,9 +35,9 @@ def line(name: str, label: str) -> list[Any]:
     X, y, X_test, y_test = prepared(name, "unit norm")
     X, y = X[:ROWS], y[:ROWS]
     errors, times, model = [], [], OnePassClassifier(MAPS[label]).fit(X[:100], y[:100])  # compiles
-    looks = stream.loses_directions
+    looks = row_sums.loses_directions
     for dtype, looking in ((np.float32, lambda Z: False), (np.float32, looks), (np.float64, looks)):
-        stream.loses_directions = looking
+        row_sums.loses_directions = looking
         times.append(once(lambda dtype=dtype: model.fit(X.astype(dtype), y)))
         errors.append(100 * (1 - model.score(X_test.astype(dtype), y_test)))
         if dtype is np.float32:
