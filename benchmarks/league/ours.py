@@ -43,7 +43,7 @@ def unlimited(case: Case) -> Any:
 def expectations(model: Any) -> dict[str, Any]:
     """What a fitted learner expects of itself: its error, the 90 % interval, and its choice."""
     learner = model[-1] if hasattr(model, "steps") else model
-    report = learner.feature_map_.report_
+    report = learner.report_
     if report is None:
         return {}
     return {

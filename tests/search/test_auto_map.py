@@ -42,7 +42,7 @@ def test_scikit_learn_checks(estimator, check):
 def test_wine_is_learned(wine, classifier):
     X, y = wine
     assert classifier.score(X[1::2], y[1::2]) > 0.92
-    report = classifier.feature_map_.report_
+    report = classifier.report_
     assert report.interval[0] <= report.error <= report.interval[1]
     assert report.n_trials > 30
 

@@ -165,7 +165,7 @@ def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[st
 
 def _facts(learner: Any, seen: Any) -> dict[str, Any]:
     """What was learned from what."""
-    report = getattr(learner.feature_map_, "report_", None)
+    report = getattr(learner, "report_", None)
     chosen = getattr(learner.feature_map_, "feature_map_", learner.feature_map_)
     feature_map = learner.feature_map_ if report is None else chosen
     return {

@@ -31,7 +31,7 @@ _JUDGING_ROWS = 3000  # held out, in as many folds as that takes
 _SEEN_ROWS = 100_000  # at most, of which targets or predictions are looked at one by one
 _LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alpha is tried
 JUDGING_TOLERANCE = 1e-2  # of a model that is only asked for its predictions of rows held out
-_HELD_OUT = 0  # the fold that is held out to look at predictions
+_HELD_OUT = 0  # the first fold, which is held out to look at predictions
 _HASHES = 1 << 64
 
 
@@ -78,8 +78,8 @@ class Fit:
         few = rows.n_rows <= rows.n_features and self.penalty is None
         if few and isinstance(rows, RowsAgain) and rows.keeps_features:
             self.space = self._span(rows)
-        # the alpha that was chosen, and where the descent without the held-out fold ended there
-        self._held: tuple[float | None, np.ndarray] = (None, np.empty(0))
+        # the alpha that was chosen, and where the descent without each held-out fold ended there
+        self._held: tuple[float | None, list[np.ndarray]] = (None, [])
 
     def machine(self, max_passes: int) -> Machine:
         """The problem of minimizing the loss."""
@@ -104,17 +104,20 @@ class Fit:
         eps = float(np.finfo(self.rows.dtype).eps)
         lowest = _LEAST_ALPHA * eps * machine.first.mean_curvature
         found = search(machine, range(n_judging), given, lowest)
-        self._held = found.best, found.ends[_HELD_OUT]
+        self._held = found.best, found.ends
         return found.best, found.alphas, found.scores[:, None], np.mean(found.ends, axis=0)
 
     def held_out(self, start: np.ndarray, alpha: float, tol: float, max_passes: int) -> RowsSeen:
-        """Predictions for a tenth of the rows by a model that the others teach."""
+        """Predictions for rows held out: for those that judged alpha, otherwise for a tenth."""
         machine = self.machine(max_passes)
-        known, end = self._held
+        known, ends = self._held
         if known != alpha:
             (descent,) = machine.descend(alpha, [start], [_HELD_OUT], tol)
-            end = descent.point
-        return self._seen(machine.point(end, _HELD_OUT), N_FOLDS)
+            ends = [descent.point]
+        seen = [self._seen(machine.point(end, fold), N_FOLDS) for fold, end in enumerate(ends)]
+        for other in seen[1:]:
+            seen[0].add(other)
+        return seen[0]
 
     def targets(self) -> tuple[np.ndarray, np.ndarray]:
         """Labels and weights of all rows, or of a uniform sample if they are many."""

@@ -222,11 +222,15 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         """
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
         scores = self._code.scores(rows.predicted)
+        self._judge(scores, rows.y)
         factor = 1.0
         if isinstance(self._code, CodeMatrix):
             factor = temperature(scores, rows.y, rows.weights)
         self._stream.temperature = factor
         self._stream.conformal = set_scores(softmax(factor * scores, axis=1), rows.y, rows.weights)
+
+    def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return np.asarray(predicted.argmax(axis=1) != targets)
 
     def _calibrate(self) -> None:
         self._begun()

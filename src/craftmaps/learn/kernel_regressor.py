@@ -150,7 +150,13 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Errors of rows held out, for intervals."""
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
+        self._judge(rows.predicted, rows.y)
         self._stream.conformal = Conformal(rows.y - rows.predicted, rows.weights)
+
+    def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        variance = np.var(targets, axis=0)
+        squares = np.square(predicted - targets) / np.where(variance > 0, variance, 1)
+        return np.asarray(squares.mean(axis=1))
 
     def _scaled_loss(self, scale: np.ndarray) -> Loss:
         if self.loss == "huber":

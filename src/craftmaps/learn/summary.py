@@ -19,7 +19,7 @@ def summary_of(model: Any) -> str:
     if getattr(model, "encoder_", None) is not None:
         lines += ["columns:", *(f"  {line}" for line in model.encoder_.summary().splitlines())]
     if isinstance(feature_map, AutoMap):
-        report = feature_map.report_
+        report = model.report_
         kernel = repr(feature_map.kernel_) if report is None else report.kernel
         prepared = "too little to search with" if report is None else report.preparation
         size = feature_map._n_features_out

@@ -1,6 +1,6 @@
 """Kernels that the search tries for prepared rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,15 @@ STEP = 2.0  # from one width to its neighbors
 
 @dataclass(frozen=True)
 class Candidate:
-    """A preparation of rows and a kernel of the prepared rows, its gamma a number."""
+    """A preparation of rows and a kernel of the prepared rows, its gamma a number.
+
+    `alpha` is the penalty that suited it, or a candidate like it, on fewer rows. None stands for no
+    idea.
+    """
 
     preparation: Preparation
     kernel: Any
+    alpha: float | None = field(default=None, compare=False)
 
     @property
     def family(self) -> str:
@@ -77,7 +82,7 @@ def neighbors(candidate: Candidate) -> list[Candidate]:
     if isinstance(candidate.kernel, Polynomial):
         return []
     return [
-        Candidate(candidate.preparation, _widened(candidate.kernel, step))
+        Candidate(candidate.preparation, _widened(candidate.kernel, step), candidate.alpha)
         for step in (STEP, 1 / STEP)
     ]
 

@@ -1,17 +1,21 @@
 """Kernel ridge regression with the exact kernel of few rows, judged by leaving out each row.
 
-With K = U diag(w) U^T, the coefficients at every alpha are c = U (w + alpha)^-1 U^T y, and leaving
-out row i changes its residual from y_i - f(x_i) to c_i / [(K + alpha I)^-1]_ii.
+With A = K + alpha I, the coefficients are c = A^-1 y, and leaving out row i changes its residual
+from y_i - f(x_i) to c_i / [A^-1]_ii. One decomposition K = U diag(w) U^T gives both for all alphas,
+and costs as much as eight Cholesky factors with their inverses, each for one alpha.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from craftmaps.search.targets import Targets
 
 _LEAST_ALPHA, _LARGEST_ALPHA = -7, 2  # powers of ten, in units of the mean of the diagonal of K
+_STEP = 0.5  # of a power of ten
+_CLEARLY = 0.997  # share of a score that must be left for a step to a smaller alpha
 
 
 @dataclass(frozen=True)
@@ -35,28 +39,75 @@ class Judged:
     coef: np.ndarray
 
 
-def judge(K: np.ndarray, targets: Targets, judging: np.ndarray | None = None) -> Judged:
+def judge(
+    K: np.ndarray, targets: Targets, judging: np.ndarray | None = None, near: float | None = None
+) -> Judged:
     """The alpha whose left-out predictions are best, on all rows or on the `judging` ones.
 
-    Alphas are tried in decades at first, and then half a decade around the best one.
+    Alphas are tried in decades at first, and then half a decade around the best one. With an alpha
+    that must be `near`, steps of half a decade begin there and go on while predictions get better.
     """
-    values, vectors = np.linalg.eigh(K)  # lets other threads run, unlike scipy.linalg.eigh
-    scale = float(values.sum()) / len(values)
-    spectrum = _Spectrum(np.maximum(values, 0.0), vectors, vectors**2, targets.Y)
     some = targets if judging is None else targets.rows(judging)
+
+    def judged(alpha: float, predicted: np.ndarray, coef: np.ndarray) -> Judged:
+        score = some.score(predicted if judging is None else predicted[judging])
+        return Judged(float(alpha), score, predicted, coef)
+
+    scale = float(np.trace(K)) / len(K)
+    if near is not None and near > 0:
+        return _walked(K, targets.Y, scale, float(np.log10(near / scale)), judged)
+    values, vectors = np.linalg.eigh(K)  # lets other threads run, unlike scipy.linalg.eigh
+    spectrum = _Spectrum(np.maximum(values, 0.0), vectors, vectors**2, targets.Y)
 
     def best_of(exponents: np.ndarray) -> tuple[float, Judged]:
         alphas = scale * 10.0**exponents
-        tried = []
-        for alpha, (predicted, coef) in zip(alphas, spectrum.left_out(alphas), strict=True):
-            score = some.score(predicted if judging is None else predicted[judging])
-            tried.append(Judged(float(alpha), score, predicted, coef))
+        tried = [
+            judged(alpha, *found)
+            for alpha, found in zip(alphas, spectrum.left_out(alphas), strict=True)
+        ]
         first = min(range(len(tried)), key=lambda i: tried[i].score)
         return exponents[first], tried[first]
 
     exponent, best = best_of(np.arange(_LARGEST_ALPHA, _LEAST_ALPHA - 1, -1.0))
-    _, near = best_of(np.clip(exponent + np.array([0.5, -0.5]), _LEAST_ALPHA, _LARGEST_ALPHA))
-    return min(best, near, key=lambda judged: judged.score)
+    around = exponent + np.array([_STEP, -_STEP])
+    _, near_best = best_of(np.clip(around, _LEAST_ALPHA, _LARGEST_ALPHA))
+    return min(best, near_best, key=lambda one: one.score)
+
+
+def _walked(
+    K: np.ndarray,
+    Y: np.ndarray,
+    scale: float,
+    exponent: float,
+    judged: Callable[[float, np.ndarray, np.ndarray], Judged],
+) -> Judged:
+    """The best alpha in steps down from a first one, or up if the first step down is no better."""
+
+    def at(exponent: float) -> Judged:
+        alpha = scale * 10.0**exponent
+        return judged(alpha, *_left_out(K, Y, alpha))
+
+    exponent = float(np.clip(exponent, _LEAST_ALPHA, _LARGEST_ALPHA))
+    first = best = at(exponent)
+    for step, share in ((-_STEP, _CLEARLY), (_STEP, 1.0)):
+        place = exponent + step
+        while _LEAST_ALPHA <= place <= _LARGEST_ALPHA:
+            following = at(place)
+            if following.score >= share * best.score:
+                break
+            best, place = following, place + step
+        if best is not first:
+            break
+    return best
+
+
+def _left_out(K: np.ndarray, Y: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Left-out predictions and coefficients for one alpha, by A = L L^T and the inverse of L."""
+    A = K.copy()
+    A[np.diag_indices_from(A)] += alpha
+    inverse, _ = dtrtri(np.linalg.cholesky(A).T, lower=0)  # L^-T: a view that LAPACK takes as it is
+    coef = inverse @ (inverse.T @ (Y - Y.mean(axis=0)))
+    return Y - coef / np.einsum("ij,ij->i", inverse, inverse)[:, None], coef
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,33 @@
 
 import numpy as np
 
+_QUANTILE = 1.645  # of a normal distribution: 90 % of it lie within so many deviations
+
 
 def prediction_error(predicted: np.ndarray, truth: np.ndarray, classification: bool) -> float:
     """Share of wrong labels, or root mean square error in standard deviations of the target."""
     if classification:
         return float(np.mean(predicted != truth))
     return float(np.sqrt(np.mean((predicted - truth) ** 2)) / (np.std(truth) or 1.0))
+
+
+def interval_of_share(wrong: np.ndarray) -> tuple[float, float]:
+    """Where the share of wrong labels among as many other rows lies, with a probability of 90 %.
+
+    This is the interval by Agresti and Coull, which is right for small shares too. It is wider by
+    the square root of two, because the share among the other rows varies as well.
+    """
+    n = len(wrong) + _QUANTILE**2
+    share = (float(np.sum(wrong)) + _QUANTILE**2 / 2) / n
+    spread = _QUANTILE * np.sqrt(2 * share * (1 - share) / n)
+    return float(max(0.0, share - spread)), float(min(1.0, share + spread))
+
+
+def interval_of_rmse(squares: np.ndarray) -> tuple[float, float]:
+    """Where the root mean squared error of as many other rows lies, with a probability of 90 %."""
+    spread = _QUANTILE * float(np.std(squares)) * np.sqrt(2 / len(squares))
+    mean = float(np.mean(squares))
+    return float(np.sqrt(max(0.0, mean - spread))), float(np.sqrt(mean + spread))
 
 
 def error_text(error: float, classification: bool) -> str:

@@ -1,12 +1,19 @@
 """What a search tried, what it chose, and what error to expect."""
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from craftmaps.plots import finish, new_figure
-from craftmaps.search.prediction_error import error_axis, error_text
+from craftmaps.search.prediction_error import (
+    error_axis,
+    error_text,
+    interval_of_rmse,
+    interval_of_share,
+)
 from craftmaps.search.rounds import Trial
 from craftmaps.storage.packing import storable
 
@@ -32,9 +39,12 @@ class Report:
     kernel, preparation : str
         What was chosen.
     error : float
-        The share of wrong classes that is to be expected, or RMSE per standard deviation.
+        The share of wrong classes that is to be expected, or RMSE per standard deviation. A map
+        alone expects what the search saw on its sample of rows, a learner what its own model
+        predicts for rows that did not teach it.
     interval : tuple of two floats
-        Where the expected error lies with a probability of about 90 %.
+        Where the error on other rows, as many as were judged, lies with a probability of about
+        90 %.
     classification : bool
     budget : str
     seconds : float
@@ -73,6 +83,16 @@ class Report:
             budget,
             seconds,
         )
+
+    def judged(self, losses: np.ndarray) -> "Report":
+        """The same report, with the error of a model that made these losses on unseen rows.
+
+        `losses` says for each row whether its class was wrong, or has its squared error in
+        variances of the target.
+        """
+        error = float(losses.mean()) if self.classification else float(np.sqrt(losses.mean()))
+        interval = interval_of_share if self.classification else interval_of_rmse
+        return replace(self, error=error, interval=interval(losses))
 
     @property
     def n_trials(self) -> int:

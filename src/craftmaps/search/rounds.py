@@ -1,6 +1,6 @@
 """The rounds of the search: many candidates on few rows, then few candidates on many rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -49,6 +49,8 @@ class Trial:
     ) -> "Trial":
         """A candidate that learned from n rows, and predicted this for rows with `targets`."""
         score, error = targets.score(predicted), targets.error(predicted)
+        if np.isfinite(alpha):
+            candidate = replace(candidate, alpha=alpha)
         return cls(candidate, score, error, alpha, n, targets.interval(predicted))
 
 
@@ -94,7 +96,7 @@ class Rows:
 
         def trial(candidate: Candidate) -> Trial:
             K = candidate.gram(self.prepared(candidate.preparation, n))
-            best = judge(K, targets, judging)
+            best = judge(K, targets, judging, candidate.alpha)
             left_out = best.predicted if judging is None else best.predicted[judging]
             return Trial.of(candidate, some, left_out, best.alpha, n)
 
@@ -166,7 +168,9 @@ def sums(rounds: list[list[Trial]], preparation: Preparation) -> list[Candidate]
                 by_family.setdefault(candidate.family, candidate.kernel)
     kernels = list(by_family.values())
     return [
-        Candidate(preparation, Sum(kernels[:size])) for size in _SUM_SIZES if size <= len(kernels)
+        Candidate(preparation, Sum(kernels[:size]), best.alpha)
+        for size in _SUM_SIZES
+        if size <= len(kernels)
     ]
 
 
@@ -201,6 +205,6 @@ def _weighted(
         if not weights.any():
             break
         weights = weights / np.sqrt(np.mean(weights**2))
-        candidate = Candidate(preparation.weighted(weights), plain.candidate.kernel)
+        candidate = Candidate(preparation.weighted(weights), plain.candidate.kernel, plain.alpha)
         versions.append(candidate)
     return versions

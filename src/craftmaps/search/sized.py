@@ -53,7 +53,7 @@ def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
         hopeful = (trial for trial in trials if trial.score <= _HOPEFUL * trials[0].score)
         for candidate in (trial.candidate for trial in hopeful):
             if candidate.preparation.is_like(best.preparation):
-                same = Candidate(best.preparation, candidate.kernel)
+                same = Candidate(best.preparation, candidate.kernel, candidate.alpha)
                 by_family.setdefault(candidate.family, same)
             elif other is None:
                 other = candidate

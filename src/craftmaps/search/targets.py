@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from craftmaps.search.prediction_error import interval_of_rmse, interval_of_share
 from craftmaps.validation import check_choice, is_continuous
 
-_QUANTILE = 1.645  # of a normal distribution: 90 % of it lie within so many deviations
 _HALF_A_ROW = 0.5  # added to a count of errors, because none among few rows is no proof
 
 
@@ -85,11 +85,8 @@ class Targets:
     def interval(self, predicted: np.ndarray) -> tuple[float, float]:
         """An interval in which the error on other rows lies with a probability of about 90 %."""
         if self.n_classes:
-            return _wilson(self.wrong(predicted))
-        losses = np.mean((self.Y - predicted) ** 2, axis=1) / (self.Y.var() or 1.0)
-        spread = _QUANTILE * float(np.std(losses)) / np.sqrt(len(losses))
-        mean = float(np.mean(losses))
-        return float(np.sqrt(max(0.0, mean - spread))), float(np.sqrt(mean + spread))
+            return interval_of_share(self.wrong(predicted))
+        return interval_of_rmse(np.mean((self.Y - predicted) ** 2, axis=1) / (self.Y.var() or 1.0))
 
     def _squared(self, predicted: np.ndarray) -> float:
         variance = float(self.Y.var(axis=0).mean()) or 1.0
@@ -97,11 +94,3 @@ class Targets:
 
     def _labels_of(self, Y: np.ndarray) -> np.ndarray:
         return (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
-
-
-def _wilson(wrong: np.ndarray) -> tuple[float, float]:
-    """The 90 % interval of a share by Agresti and Coull, which is right for small shares too."""
-    n = len(wrong) + _QUANTILE**2
-    share = (float(np.sum(wrong)) + _QUANTILE**2 / 2) / n
-    spread = _QUANTILE * np.sqrt(share * (1 - share) / n)
-    return float(max(0.0, share - spread)), float(min(1.0, share + spread))
