@@ -1,4 +1,4 @@
-"""The former name of `craftmaps.models.onnx`; it will be removed in the next release."""
+"""The former name of `craftmaps.models.onnx`; it will be removed in 0.3."""
 
 import warnings
 from typing import Any
@@ -14,7 +14,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'craftmaps.deploy' has no attribute {name!r}")
     warnings.warn(
         f"craftmaps.deploy.{name} has moved to craftmaps.models.onnx.{name}; craftmaps.deploy will "
-        f"be removed in the next release.",
+        f"be removed in 0.3.",
         FutureWarning,
         stacklevel=2,
     )

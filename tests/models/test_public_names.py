@@ -69,7 +69,7 @@ def test_the_old_module_of_onnx_names_its_new_place(name):
 
     with pytest.warns(FutureWarning, match=rf"moved to craftmaps\.models\.onnx\.{name}"):
         assert getattr(craftmaps.deploy, name) is getattr(onnx, name)
-    with pytest.warns(FutureWarning, match="removed in the next release"):
+    with pytest.warns(FutureWarning, match="removed in 0.3"):
         exec(f"from craftmaps.deploy import {name}")
     with pytest.raises(AttributeError, match=r"'craftmaps\.deploy' has no attribute 'export'"):
         _ = craftmaps.deploy.export

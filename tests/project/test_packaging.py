@@ -4,6 +4,7 @@ Dependencies are those of this environment. `.ci/packaging` does the same in cle
 """
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -47,6 +48,14 @@ def test_wheel_has_the_library_and_nothing_else(built):
 
 
 @pytest.mark.packaging
+def test_package_index_accepts_the_files(built):
+    pytest.importorskip("twine", reason="twine is missing: pip install twine")
+    words = ["-m", "twine", "check", "--strict", *map(str, built.iterdir())]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.packaging
 def test_sdist_can_be_tested(built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -85,6 +94,31 @@ def test_classifiers_agree_with_the_least_python():
     ]
     least = PROJECT["requires-python"].removeprefix(">=")
     assert min(versions, key=lambda v: int(v.split(".")[1])) == least
+
+
+def test_versions_agree():
+    version = PROJECT["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    latest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert latest is not None
+    assert latest[1] in (version, "Unreleased")
+
+
+def test_conda_recipe_agrees_with_pyproject():
+    yaml = pytest.importorskip("yaml", reason="PyYAML is missing: pip install pyyaml")
+    path = ROOT / "packaging" / "conda" / "recipe.yaml"
+    if not path.exists():
+        pytest.skip("the sdist has no conda recipe")
+    recipe = yaml.safe_load(path.read_text())
+    assert recipe["context"]["version"] == PROJECT["version"]
+    assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
+    python, *needed = recipe["requirements"]["run"]
+    assert python == "python >=${{ python_min }}"
+    assert sorted(line.replace(" ", "") for line in needed) == sorted(PROJECT["dependencies"])
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+    (command,) = recipe["build"]["python"]["entry_points"]
+    assert command == f"craftmaps = {PROJECT['scripts']['craftmaps']}"
 
 
 def test_modules_are_there_without_an_import_of_their_own():

@@ -124,7 +124,7 @@ def test_a_map_is_fitted_on_the_rows_of_a_local_fit(frame, data):
 
 
 def test_the_old_name_of_the_target(frame, feature_map, local):
-    with pytest.warns(FutureWarning, match="label is called target now"):
+    with pytest.warns(FutureWarning, match="label is now called target"):
         found = fit(OnePassClassifier(feature_map), frame, features="array", label="label")
     np.testing.assert_allclose(found.coef_, local.coef_, atol=1e-9)
     with pytest.raises(TypeError, match=r"needs the name of the column to predict: target="):

@@ -60,7 +60,7 @@ class BlockLearner(Learner):
         """
         if every is not None:
             warn(
-                "every= is called checkpoint_every= now, and the old name will be removed.",
+                "every= is now called checkpoint_every=; the old name will be removed in 0.3.",
                 FutureWarning,
             )
             checkpoint_every = float(every)

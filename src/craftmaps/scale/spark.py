@@ -74,7 +74,7 @@ def fit(
         if it is given the partitions in their order, so partitions may be sorted. A map in
         `sklearn.frozen.FrozenEstimator` is used as it is.
     label : str or sequence of str, default=None
-        The old name of `target`; it will go with the next release.
+        Deprecated name of `target`, removed in 0.3.
 
     Returns
     -------
@@ -197,7 +197,11 @@ def _check_columns(frame: Any, columns: list[str]) -> None:
 def _target(target: Any, label: Any) -> Any:
     """The target by its name, or by its old one."""
     if label is not None:
-        warnings.warn("label is called target now.", FutureWarning, stacklevel=3)
+        warnings.warn(
+            "label is now called target; the old name will be removed in 0.3.",
+            FutureWarning,
+            stacklevel=3,
+        )
     if target is None and label is None:
         raise TypeError("fit needs the name of the column to predict: target=...")
     return label if target is None else target
