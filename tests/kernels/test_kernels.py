@@ -42,7 +42,9 @@ KERNELS = [
         lambda n: 1.5 ** (-2 * n) / math.factorial(n),
     ),
     (VovkReal(p=1), lambda t: 1.0, lambda n: float(n < 1)),
+    (VovkReal(p=3), lambda t: 1 + t + t**2, None),
     (VovkReal(p=4, gamma=0.4), lambda t: sum((0.4 * t) ** n for n in range(4)), None),
+    (VovkReal(p=13, gamma=0.4), lambda t: sum((0.4 * t) ** n for n in range(13)), None),
     (VovkInfinite(gamma=0.3), lambda t: 1 / (1 - 0.3 * t), lambda n: 0.3**n),
     (
         DotProduct([0.5, 0.0, 2.0, 0.25], gamma=0.5),
@@ -332,3 +334,9 @@ def test_bandwidths_of_single_rows_of_any_length(length, gamma, make):
 def test_what_is_no_kernel_is_named(wrong):
     with pytest.raises(ValueError, match="kernel must be a kernel such as"):
         Nystroem(wrong).fit(np.eye(3))
+
+
+def test_a_vovk_kernel_of_very_many_terms_takes_no_memory_for_them():
+    t = np.array([0.5, -0.5, 1.0, -1.0, 0.0])
+    expected = [2.0, 2 / 3, 2.0**62, 0.0, 1.0]
+    np.testing.assert_allclose(VovkReal(p=2**62).value(t), expected, rtol=1e-15)

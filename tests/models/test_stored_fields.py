@@ -18,9 +18,9 @@ LABELS = np.arange(40) % 3
 def altered(tmp_path):
     """Loads a model after a function has altered the state of its file."""
 
-    def load(model, alter):
+    def load(model, alter, **options):
         path = tmp_path / "model.craft"
-        model.save(path)
+        model.save(path, **options)
         header, arrays = array_file.read(path, "model")
         alter(header["model"]["state"], arrays)
         array_file.write(path, "model", header, arrays)
@@ -66,6 +66,25 @@ def test_a_map_in_a_learner_is_checked_whatever_it_lacks(altered):
     model = OnePassClassifier(TensorSketch(n_components=8, random_state=0)).fit(X, LABELS)
     with pytest.raises(ValueError, match="TensorSketch lacks its field '_n_features_out'"):
         altered(model, alter)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_sums_without_a_weight_are_refused(altered, zeros):
+    """Predictions for rows that are left out would be divided by the weight."""
+
+    def alter(state, arrays):
+        sums = state["_stream"]["state"]["folds"]["list"][0]["state"]
+        sums["metadata"]["dict"] = [
+            (name, 0.0 if name == "weight" else value) for name, value in sums["metadata"]["dict"]
+        ]
+        if zeros:  # as sums of rows without weight are
+            for name in [name for name in arrays if name.startswith("_stream.folds")]:
+                arrays[name] = np.zeros_like(arrays[name])
+
+    model = OnePassClassifier(TensorSketch(n_components=8, random_state=0)).fit(X, LABELS)
+    expected = "a weight of the rows that were learned" if zeros else "no hessian without a weight"
+    with pytest.raises(ValueError, match=expected):
+        altered(model, alter, resumable=True)
 
 
 def test_sums_of_small_indices_do_not_wrap_around(altered):

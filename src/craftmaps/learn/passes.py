@@ -103,6 +103,28 @@ class PassSums:
         return self
 
 
+class _InOrder:
+    """Add sums of consecutive rows in the order of the rows, whichever thread is done first.
+
+    Rounding depends on the order. With this one, the same rows give the same bits again, so that a
+    fit that was stopped goes on to the model of one that was not.
+    """
+
+    def __init__(self, total: PassSums) -> None:
+        self._total = total
+        self._lock = Lock()
+        self._next = 0  # the first row that was not added
+        self._early: dict[int, tuple[int, PassSums]] = {}  # sums that wait for rows before theirs
+
+    def add(self, start: int, stop: int, part: PassSums) -> None:
+        """Take the sums of rows start..stop."""
+        with self._lock:
+            self._early[start] = stop, part
+            while self._next in self._early:
+                self._next, part = self._early.pop(self._next)
+                self._total.add(part)
+
+
 @dataclass(frozen=True)
 class LossPass:
     """Evaluate a loss at several points, all of which share the products with the features."""
@@ -122,15 +144,19 @@ class LossPass:
         )
         coef = np.hstack([point.coef for point in self.points])
         intercept = np.concatenate([point.intercept for point in self.points])
-        lock = Lock()
         for block in blocks:
             narrow = partial(self._sums, coef=coef.astype(block.Z.dtype), intercept=intercept)
+            in_order = _InOrder(total)
 
-            def add_rows(start: int, stop: int, block: Any = block, narrow: Any = narrow) -> None:
+            def add_rows(
+                start: int,
+                stop: int,
+                block: Any = block,
+                narrow: Any = narrow,
+                in_order: Any = in_order,
+            ) -> None:
                 rows = FeatureBlock(*(array[start:stop] for array in block))
-                part = narrow(self.labels.of(rows))
-                with lock:
-                    total.add(part)
+                in_order.add(start, stop, narrow(self.labels.of(rows)))
 
             for_each_product_block(add_rows, len(block.Z), block.Z.itemsize * n_features)
         return total

@@ -66,6 +66,7 @@ def check_stream(stream: Any) -> None:
         expect(stream.conformal is not None, "errors beside their covariance")
     if stream.solution is not None:
         expect_array("coef", stream.solution.coef, "f", (n_features, None))
+        expect(stream._closed or stream.weight > 0, "a weight of the rows that were learned")
 
 
 def check_sums(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
@@ -86,6 +87,7 @@ def check_sums(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
     for name, array in arrays.items():
         expect_array(name, array, "f", shapes[name])
         expect(bool(np.isfinite(array).all()), f"finite {name}")
+        expect(metadata["weight"] > 0 or not array.any(), f"no {name} without a weight")
     if n_features:  # sums of squares, up to rounding errors of rows that were removed again
         columns = np.arange(n_features)
         squares = arrays["hessian"][columns * n_features - columns * (columns - 1) // 2]
