@@ -1,4 +1,4 @@
-"""Kernel ridge regression with the exact kernel of few rows, judged by leaving out each row.
+"""Kernel ridge regression with the exact kernel of a few rows, judged by leaving out each row.
 
 With K = U diag(w) U^T, the coefficients at every alpha are c = U (w + alpha)^-1 U^T y, and leaving
 out row i changes its residual from y_i - f(x_i) to c_i / [(K + alpha I)^-1]_ii.
@@ -22,7 +22,7 @@ class Judged:
     ----------
     alpha : float
     score : float
-        That of the left-out predictions, by which kernels are compared.
+        The score of the left-out predictions, by which kernels are compared.
     predicted : ndarray of shape (n_rows, n_columns)
         What is predicted for each row when it is left out.
     coef : ndarray of shape (n_rows, n_columns)

@@ -8,7 +8,7 @@ import numpy as np
 
 from craftmaps.validation import check_choice, is_continuous
 
-_QUANTILE = 1.645  # of a normal distribution: 90 % of it lie within so many deviations
+_QUANTILE = 1.645  # 90 % of a normal distribution lie within 1.645 standard deviations
 _HALF_A_ROW = 0.5  # added to a count of errors, because none among few rows is no proof
 
 
