@@ -60,7 +60,7 @@ difference = np.abs(whole.coef_ - model.coef_).max() / np.abs(whole.coef_).max()
 print(f"largest relative difference of a weight: {difference:.1e}")
 
 # %%
-# Two streams can be learnt apart and put together, on two machines for instance. All that travels
+# Two streams can be learned separately, for instance on two machines, and then merged. All that travels
 # are the sums.
 
 halves = [OnePassClassifier(FrozenEstimator(model.feature_map_)) for _ in range(2)]
