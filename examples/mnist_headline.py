@@ -3,15 +3,15 @@
 The compact random feature maps of Hamid, Xiao, Gittens and DeCoste (2014) reached 0.91 % with 8.1
 million jittered rows, 2^16 features of pixels and 40 cores. Here, training digits are rotated,
 stretched and bent as they are needed, made upright, and seen as oriented gradients; a Gaussian
-kernel with 6,144 landmarks is learnt from them by exact ridge regression. The gradients are not
-learnt, but they more than halve the error (see below), and the paper had none of them:
+kernel with 6,144 landmarks is learned from them by exact ridge regression. The gradients are not
+learned, but they more than halve the error (see below), and the paper had none of them:
 `--view pixels` is the kernel of gray values (not run at full size).
 
     $ CRAFTMAPS_DATA=... python examples/mnist_headline.py
         36 s  6144 landmarks, Gaussian(gamma=3.0) of gradients
-       725 s  600000 rows learnt, alpha = 0.6
+       725 s  600000 rows learned, alpha = 0.6
        727 s  in all, 2.7 GB of memory at most
-    error on 10000 rows not learnt from: 0.42 %
+    error on 10000 rows not learned from: 0.42 %
 
 The test rows were looked at once, for this line. All choices were made before, by learning from
 the first 50,000 training rows and testing on the other 10,000 (as `--held-out` does). With 2,000
@@ -98,11 +98,11 @@ def main() -> None:
     model = OnePassClassifier(FrozenEstimator(feature_map), alpha=alpha)
     classes = np.unique(data.y_train)
     model.fit_blocks(stream(data, view, options.rows, options.seed), classes)
-    say(f"{options.rows} rows learnt, alpha = {alpha:.3g}")
+    say(f"{options.rows} rows learned, alpha = {alpha:.3g}")
     error = 100 * (1 - model.score(seen(view, data.X_test), data.y_test))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     say(f"in all, {peak:.1f} GB of memory at most")
-    print(f"error on {len(data.y_test)} rows not learnt from: {error:.2f} %")
+    print(f"error on {len(data.y_test)} rows not learned from: {error:.2f} %")
 
 
 def arguments() -> argparse.Namespace:
@@ -120,7 +120,7 @@ def arguments() -> argparse.Namespace:
 
 
 def images(quick: bool, held_out: bool) -> Dataset:
-    """MNIST, or its training rows alone, of which the last ones take the place of the test."""
+    """Return MNIST, or only its training rows, with the last ones as test rows."""
     if quick:
         return split(load("digits"), 0.6)
     data = load("mnist")
@@ -142,7 +142,7 @@ def seen(view: View, X: np.ndarray) -> np.ndarray:
 def stream(
     data: Dataset, view: View, n_rows: int, seed: int, **options: Any
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The training rows, then jittered ones: made, deskewed and looked at as they are learnt."""
+    """The training rows, then jittered ones: made, deskewed and looked at as they are learned."""
     still = {"shift": 0.0, "shear": 0.0}  # deskewing undoes them
     amounts = still | view.jitter | options
     for X, y in jittered(data.X_train, data.y_train, n_rows, seed=seed, **amounts):

@@ -2,7 +2,7 @@
 A table with text and holes
 ===========================
 
-A data frame goes in as it is. ``KernelRegressor`` encodes its columns, searches for a kernel,
+``KernelRegressor`` takes a data frame directly. It encodes its columns, searches for a kernel,
 learns from all rows, and says what it did.
 """
 

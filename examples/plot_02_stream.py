@@ -60,8 +60,8 @@ difference = np.abs(whole.coef_ - model.coef_).max() / np.abs(whole.coef_).max()
 print(f"largest relative difference of a weight: {difference:.1e}")
 
 # %%
-# Two streams can be learnt apart and put together, on two machines for instance. All that travels
-# are the sums.
+# Two streams can be learned separately, for instance on two machines, and then merged. Only the
+# sums have to travel.
 
 halves = [OnePassClassifier(FrozenEstimator(model.feature_map_)) for _ in range(2)]
 for number, (X, y) in enumerate(stream(20)):

@@ -39,7 +39,7 @@ feature_map = CraftMap(Polynomial(degree=4), n_components=256, random_state=0).f
 estimator = OnePassClassifier(FrozenEstimator(feature_map))
 
 # %%
-# **Files, one process.** Blocks are read while others are learnt; memory does not grow with the
+# **Files, one process.** Blocks are read while others are learned; memory does not grow with the
 # files.
 
 rows = blocks.read(f"{folder}/*.parquet", target="label")
@@ -79,8 +79,8 @@ plt.figure(figsize=(4.6, 4.2), layout="constrained")
 plt.axline((0, 0), slope=1, color="0.7", linewidth=1)
 for (name, model), marker in zip(list(models.items())[1:], "o+", strict=False):
     plt.plot(reference, model.coef_.ravel(), marker, markersize=5, fillstyle="none", label=name)
-plt.xlabel("weight learnt from files")
-plt.ylabel("weight learnt on a cluster")
+plt.xlabel("weight learned from files")
+plt.ylabel("weight learned on a cluster")
 plt.legend(frameon=False)
 plt.show()
 

@@ -7,7 +7,7 @@ with the scaling of columns inside.
 """
 
 # %%
-# Raw rows in, probabilities out. ``ScaledMap`` puts standardisation and unit norm into the map,
+# Raw rows in, probabilities out. ``ScaledMap`` puts standardization and unit norm into the map,
 # so that the file needs nothing else.
 
 import tempfile

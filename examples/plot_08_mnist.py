@@ -59,7 +59,7 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# What does the last model still get wrong? The rows of which it was surest.
+# What does the last model still get wrong? Here are its most confident errors.
 
 probabilities = model.predict_proba(X_test)
 said = model.classes_[probabilities.argmax(axis=1)]

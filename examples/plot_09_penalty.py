@@ -43,7 +43,7 @@ fits = [OnePassRegressor(feature_map, alpha=alpha).fit(X[train], y[train]) for a
 on_new_rows = [np.mean((fit.predict(X[test]) - y[test]) ** 2) for fit in fits]
 
 plt.figure(figsize=(6.4, 4), layout="constrained")
-models = {"rows left out": by_rows, "generalised cross-validation": by_gcv, "folds": by_folds}
+models = {"rows left out": by_rows, "generalized cross-validation": by_gcv, "folds": by_folds}
 for name, model in models.items():
     (line,) = plt.semilogx(model.alphas_, model.scores_.mean(axis=1), label=name)
     plt.axvline(model.alpha_, color=line.get_color(), linestyle=":", linewidth=1)

@@ -7,7 +7,7 @@ word of bits, and learn the bits.
 """
 
 # %%
-# Two hundred classes, each a cloud around a random centre.
+# Two hundred classes, each a cloud around a random center.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +29,7 @@ feature_map = CraftMap(Polynomial(degree=3), n_components=512, random_state=0)
 # distances agree as long as predicted bits stay within [-1, 1].
 #
 # The largest of the 200 predictions is not the best that can be made of them. A class whose
-# neighbours lie on all sides of it is seldom predicted strongly. Linear discriminants look where
+# neighbors lie on all sides of it is seldom predicted strongly. Linear discriminants look where
 # the predictions for its rows are instead; they take nothing but the sums that are there anyway.
 
 bits = [16, 32, 64, 128, 200]

@@ -38,7 +38,7 @@ plt.show()
 
 # %%
 # With as many features, errors are lower: of random features by far, of landmarks less, which
-# follow the data anyway. ``power="auto"``, the default, leaves rows as they are where a metric does
+# follow the data anyway. ``power="auto"``, the default, leaves rows unchanged where a metric does
 # not pay.
 
 sizes = [32, 64, 128, 256]
@@ -47,14 +47,14 @@ kinds = (
     ("CraftMap", lambda size: CraftMap(kernel, size, random_state=0)),
     ("Nystroem", lambda size: Nystroem(kernel, size, landmarks="kmeans", random_state=0)),
 )
-for colour, (name, make) in zip(("C0", "C1"), kinds, strict=True):
+for color, (name, make) in zip(("C0", "C1"), kinds, strict=True):
     for label, style, wrap in (
         (name, "o--", lambda inner: inner),
         (f"{name}, metric", "o-", MetricMap),
     ):
         models = [OnePassClassifier(wrap(make(size))).fit(X[train], y[train]) for size in sizes]
         errors = [100 * (1 - model.score(X[test], y[test])) for model in models]
-        plt.plot(sizes, errors, style, color=colour, label=label)
+        plt.plot(sizes, errors, style, color=color, label=label)
 plt.xscale("log", base=2)
 plt.yscale("log")
 plt.xticks(sizes, sizes)

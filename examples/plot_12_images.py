@@ -36,7 +36,7 @@ for axes, row in zip(panels, X[test][[0, 3, 4, 9]], strict=True):
 plt.show()
 
 # %%
-# The same maps and sizes, of pixels and of gradients. Nothing else is learnt or tuned.
+# The same maps and sizes are used on pixels and on gradients. Nothing else is learned or tuned.
 
 kernel = Polynomial(degree=5)
 kinds = (
@@ -46,14 +46,14 @@ kinds = (
 sizes = [32, 64, 128, 256, 512]
 rows = normalize(X).astype(np.float32)
 plt.figure(figsize=(6.4, 4), layout="constrained")
-for colour, (name, make) in zip(("C0", "C1"), kinds, strict=True):
+for color, (name, make) in zip(("C0", "C1"), kinds, strict=True):
     for label, style, wrap in (
         (f"{name} of pixels", "o--", lambda inner: inner),
         (f"{name} of gradients", "o-", ImageMap),
     ):
         models = [OnePassClassifier(wrap(make(size))).fit(rows[train], y[train]) for size in sizes]
         errors = [100 * (1 - model.score(rows[test], y[test])) for model in models]
-        plt.plot(sizes, errors, style, color=colour, label=label)
+        plt.plot(sizes, errors, style, color=color, label=label)
 plt.xscale("log", base=2)
 plt.yscale("log")
 plt.xticks(sizes, sizes)

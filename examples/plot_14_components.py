@@ -29,7 +29,7 @@ for rows in np.array_split(X[learned], 8):
 print(f"{pca.n_samples_seen_} rows, {pca.explained_variance_ratio_.sum():.0%} of the variance")
 
 # %%
-# The result is the one of scikit-learn's PCA on all features at once.
+# The result equals scikit-learn's PCA on all features at once.
 
 exact = PCA(10, svd_solver="full").fit(pca.feature_map_.transform(X[learned]))
 print(f"largest difference: {np.abs(pca.components_ - exact.components_).max():.1e}")

@@ -17,6 +17,6 @@ def test_mnist_headline_on_the_digits(view, most):
     """A linear ridge classifier errs on 6.7 per cent of these rows."""
     command = [sys.executable, EXAMPLES / "mnist_headline.py", "--quick", "--view", view]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
-    printed = re.search(r"error on 719 rows not learnt from: ([\d.]+) %", run.stdout)
+    printed = re.search(r"error on 719 rows not learned from: ([\d.]+) %", run.stdout)
     assert printed is not None, run.stdout
     assert float(printed[1]) < most

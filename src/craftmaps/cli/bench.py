@@ -20,9 +20,9 @@ from craftmaps.cli import options
 def bench(rows: int, columns: int, components: int, repeats: int, as_json: bool) -> None:
     """Time the maps against scikit-learn's, and against BLAS, on random rows.
 
-    The two ratios are rows per second over those of scikit-learn's map of the same kernel and
-    size, and time over that of the rank-k update of the features, which a learner needs anyway.
-    The times are medians, taken in turns.
+    The first ratio compares rows per second with scikit-learn's map of the same kernel and size.
+    The second ratio compares the time with the rank-k update of the features, which a learner
+    needs anyway. The times are medians, taken in turns.
 
     \b
     Example:

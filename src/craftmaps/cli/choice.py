@@ -89,7 +89,7 @@ def _loss(given: str | None, classification: bool) -> str:
 
 
 def kernel_of(name: str | None, **options: Any) -> Any:
-    """The kernel of a name, with those of its parameters that were given."""
+    """Return the kernel of a name, with the parameters that were given."""
     kernel = names.kernels()[name or "poly"]()
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:

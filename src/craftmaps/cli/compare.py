@@ -99,7 +99,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """NumPy's numbers as those of Python, and no NaN, which JSON does not know."""
+    """Convert NumPy's numbers to Python's, and NaN, which JSON does not have, to None."""
     plain = {name: value if isinstance(value, str) else float(value) for name, value in row.items()}
     plain["n_components"] = int(row["n_components"])
     return {name: None if value != value else value for name, value in plain.items()}

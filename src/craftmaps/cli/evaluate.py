@@ -28,7 +28,7 @@ def evaluate(
     """Compare predictions with the targets of files, block by block.
 
     Numbers have 95 % intervals for other rows of the same kind. The AUC of several classes is the
-    mean of those of each class against the others.
+    mean over the classes, each against all others.
 
     \b
     Example:

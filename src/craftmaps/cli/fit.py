@@ -164,7 +164,7 @@ def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[st
 
 
 def _facts(learner: Any, seen: Any) -> dict[str, Any]:
-    """What was learned from what."""
+    """Return what a report says about the fit: the rows, the loss and the map."""
     report = getattr(learner, "report_", None)
     chosen = getattr(learner.feature_map_, "feature_map_", learner.feature_map_)
     feature_map = learner.feature_map_ if report is None else chosen
@@ -243,7 +243,7 @@ def _way_on(checkpoint: str | None) -> str:
 
 
 def _peak_memory() -> float | None:
-    """In MB, where the system tells it."""
+    """Return the peak memory in MB, or None if the system does not report it."""
     import sys
 
     try:

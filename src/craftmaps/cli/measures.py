@@ -50,13 +50,15 @@ def determination(residuals: np.ndarray, y: np.ndarray) -> Measure | None:
 
 
 def area_under_curve(scores: np.ndarray, y: np.ndarray) -> Measure | None:
-    """The area under the ROC curve, averaged over the classes that some rows have and others not.
+    """Return the area under the ROC curve, averaged over classes.
+
+    A class counts if some rows belong to it and others do not.
 
     Parameters
     ----------
     scores : ndarray of shape (n_rows, n_classes)
     y : ndarray of int of shape (n_rows,)
-        The class of each row. For two classes, the area is the one of the second.
+        The class of each row. For two classes, the area of the second class is returned.
     """
     classes = [1] if scores.shape[1] == 2 else range(scores.shape[1])
     areas, influences = [], []

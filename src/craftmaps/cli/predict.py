@@ -95,7 +95,7 @@ def _tables(learner: Any, rows: Any, proba: bool, counted: list[int]) -> Iterato
 
 
 def _beside(kept: Any, tables: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Columns of the output after those that are kept of the rows."""
+    """Yield tables with the kept columns first, and then the columns of the output."""
     for (columns, _), table in zip(kept, tables, strict=True):
         first = {name: columns[name].combine_chunks() for name in columns.column_names}
         both = [name for name in first if name in table]

@@ -115,8 +115,8 @@ def recommend(
 ) -> Advice:
     """Recommend a learner for these data: a ready estimator, and the reasons for it.
 
-    The search is that of `KernelClassifier(feature_map="auto")`, see `AutoMap`. This function gives
-    the learner without fitting it, and says how it was found.
+    This function runs the search of `KernelClassifier(feature_map="auto")`, see `AutoMap`. It
+    returns the learner without fitting it, and says how it was found.
 
     Parameters
     ----------

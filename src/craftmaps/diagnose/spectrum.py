@@ -65,7 +65,7 @@ def scree(
     Parameters
     ----------
     maps : map or dict of str to map
-        Unfitted maps, of which clones are fitted to X. All are compared with the same kernel.
+        Unfitted maps. Clones are fitted on X, and all of them are compared with the same kernel.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows to draw the sample from.
     kernel : kernel, default=None

@@ -93,7 +93,7 @@ class DotProductKernel(Kernel):
         """Return a copy with gamma lowered so that X lies inside the radius of convergence.
 
         If |<x, y>| reaches I >= radius, f(t) is replaced by f(t / c) with c = margin * I / radius
-        (Kar and Karnick 2012, section 3). If X lies inside, gamma stays as it is.
+        (Kar and Karnick 2012, section 3). If X lies inside, gamma is not changed.
         """
         self.check()
         if not margin > 1:

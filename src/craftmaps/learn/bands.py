@@ -52,15 +52,15 @@ class Bands(OnePass):
 
         The interval is f(x) +- q sqrt(1 + h) for the leverage h of the row. q is the quantile of
         the leave-one-out residuals of up to 1,024 rows of the pass, each divided by its own
-        sqrt(1 + h). No distribution of the noise is assumed, only that new rows are like those that
-        were learned. Other losses than the squared one take q from rows held out, with h = 0.
+        sqrt(1 + h). The noise may have any distribution, as long as new rows are like the rows that
+        were learned. Losses other than the squared one take q from held-out rows, with h = 0.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
-            The probability, on average over rows. The interval is infinite if there are fewer than
-            coverage / (1 - coverage) rows to tell from.
+            The probability, on average over rows. The interval is infinite if the sample has fewer
+            than coverage / (1 - coverage) rows.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class Bands(OnePass):
         n_samples : int, default=1
             Number of functions.
         random_state : int, RandomState instance, Generator or None, default=0
-            The same int gives the same functions, whatever rows they are asked for.
+            The same int gives the same functions for any rows.
 
         Returns
         -------

@@ -87,7 +87,7 @@ class Learner(LearnerHooks):
         """Fit the feature map on all rows of X, without learning from any of them.
 
         What was learned before is forgotten. Afterwards `add`, or `add` of `emptied` copies, learns
-        from rows. A map that is None or a FrozenEstimator is used as it is.
+        from rows. A map that is None or a FrozenEstimator is not fitted.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Learner(LearnerHooks):
         """Decide what depends on the fitted map and its rows, before there is a stream."""
 
     def _new_map(self, n_rows: int | None = None) -> Any:
-        """Return an unfitted map for `n_rows` rows in all, None if their number is unknown."""
+        """Return an unfitted map for `n_rows` rows in total; None means an unknown number."""
         return None if self.feature_map is None else clone(self.feature_map)
 
     def _sample_size(self) -> int | None:

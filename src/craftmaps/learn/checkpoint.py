@@ -89,7 +89,7 @@ class Checkpoint:
             return list(header["position"])
         if damage:
             raise ValueError(
-                f"no checkpoint in {self._folder} can be used; remove it to begin anew. {damage[0]}"
+                f"no checkpoint in {self._folder} can be used; remove it to start over. {damage[0]}"
             )
         return None
 
@@ -140,7 +140,7 @@ class Checkpoint:
 
     def _check_origin(self, path: Path, origin: dict[str, Any]) -> None:
         """Raise _Foreign unless a file is of this learner with these parameters on these rows."""
-        way_out = "give the same, or another folder, or remove this one to begin anew."
+        way_out = "give the same, or another folder, or remove this one to start over."
         here, there = self._origin["parameters"], origin["parameters"]
         if origin["learner"] != self._origin["learner"] or here.keys() != there.keys():
             raise _Foreign(f"{path} is of another learner, a {origin['learner']}; {way_out}")
@@ -187,8 +187,9 @@ def positioned(
 ) -> Generator[tuple[Any, tuple[Any, Any, Any]], None, None]:
     """Blocks (X, y, weights) after a position, each with the position after it.
 
-    `blocks` either knows positions itself (`from_position`), or is passed over block by block; then
-    these are compared with those of the first time. `kept` says that positions will be.
+    `blocks` either knows positions itself (`from_position`), or is read again block by block.
+    Blocks that are read again must equal the blocks of the first time. `kept` says that positions
+    will be stored.
     """
     if hasattr(blocks, "from_position"):
         for after, block in blocks.from_position(*([] if position is None else [position])):
@@ -208,12 +209,12 @@ def positioned(
         raise ValueError(
             f"the checkpoint has learned {n_rows} rows in {n_learnt} blocks, and the first {rows} "
             f"rows in {number} blocks that are given now are others, or have other targets or "
-            f"weights; give the same, or another folder, or remove this one to begin anew."
+            f"weights; give the same, or another folder, or remove this one to start over."
         )
 
 
 def digest_of_targets(y: np.ndarray, weights: np.ndarray) -> str:
-    """By which rows are told from others, if nothing else is known about them."""
+    """Return a digest that identifies rows, if nothing but their targets is known."""
     return _digest(y, weights)
 
 
@@ -261,7 +262,7 @@ def _n_rows(X: Any) -> int:
 
 
 def _digest_of(before: str, block: tuple[Any, Any, Any]) -> str:
-    """Of a block, and of those before it."""
+    """Return the digest of a block and of all blocks before it."""
     X, y, weights = block
     if is_table(X):
         table = table_of(X)

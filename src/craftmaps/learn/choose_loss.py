@@ -1,9 +1,9 @@
 """Which loss suits a classifier: the squared one or the log-loss.
 
-With many rows for each feature, the log-loss has far fewer errors. With few of them the features
-are nearly those of the exact kernel. There the squared loss is about as good, often better, and
-takes one pass. Tables whose classes follow rules without noise are an exception, so that both
-losses are tried on a sample of the rows.
+With many rows for each feature, the log-loss makes far fewer errors. With few rows for each
+feature, the features nearly equal the exact kernel. The squared loss is then about as good, often
+better, and takes one pass. Tables whose classes follow rules without noise are an exception, so
+both losses are tried on a sample of the rows.
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
 import numpy as np
 
 _MAX_ATTEMPTS = 1000
-_MAX_BITS_TO_ENUMERATE = 20  # codewords of up to so many bits are drawn as distinct integers
+_MAX_BITS_TO_ENUMERATE = 20  # shorter codewords are drawn as distinct integers
 
 
 def random_code(n_classes: int, n_bits: int, rng: np.random.Generator) -> np.ndarray:

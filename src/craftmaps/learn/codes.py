@@ -18,7 +18,7 @@ _DEFAULT_RANDOM_BITS = 200  # as in the papers
 
 @storable
 class Unchanged:
-    """The code of a regression: targets stay as they are."""
+    """The code of a regression, which leaves targets unchanged."""
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         return targets

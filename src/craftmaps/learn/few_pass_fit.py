@@ -164,7 +164,8 @@ class Fit:
     def _first(self) -> tuple[np.ndarray, np.ndarray]:
         """H (its lower triangle) and the mean of features, from a uniform sample of the rows.
 
-        They are scaled up to all rows. Precision is that of the features: they only precondition.
+        They are scaled up to all rows. They have the precision of the features, because they are
+        only used to precondition.
         """
         n_features = self.rows.n_features if self.space is None else self.space.coordinates.shape[1]
         limit = self._limit(max(_LEAST_SAMPLE, _SAMPLE_PER_FEATURE * n_features))

@@ -25,35 +25,35 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     """Classify rows by a linear model of their features, with probabilities.
 
     The multinomial log-loss is sum_i w_i (-log p(y_i)) + alpha / 2 |W|^2 with p = softmax(Z W + b).
-    Where rows are many, it has far fewer errors than the squared loss on the same features, and
-    its probabilities need no calibration. It is minimized in some ten passes over the features,
-    each of which costs much less than the sums that the squared loss needs. Where rows are few,
-    the squared loss is as good and faster, so that the default chooses.
+    With many rows, the log-loss makes far fewer errors than the squared loss on the same features,
+    and its probabilities need no calibration. It takes about ten passes over the features. A pass
+    costs much less than the sums that the squared loss needs. With few rows, the squared loss is as
+    good and faster. The default chooses between the two.
 
     Parameters
     ----------
     feature_map : "auto", transformer or None, default="auto"
         Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
         rows, within `budget`, see `AutoMap`. It can also be a map of this package or any
-        scikit-learn transformer. None takes the rows as they are. A clone of it is fitted on a
-        sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
-        to have it used as it is.
+        scikit-learn transformer. None uses the rows themselves. A clone is fitted on a sample of
+        the rows, see `map_rows`. To use a fitted map without fitting it again, wrap it in
+        `sklearn.frozen.FrozenEstimator`.
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
-        "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands for a component for each
-        row if there are at most 4,096, otherwise for 2,048 components.
+        "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
+        row if there are at most 4,096 rows, otherwise 2,048 components.
     loss : {"auto", "log", "squared"}, default="auto"
         "squared" makes this an `OnePassClassifier`, with `partial_fit` and `merge`. "auto" takes
         the log-loss if there are more than four rows for each feature. Otherwise it tries both
-        losses on 1,000 rows, and takes the log-loss only if that is clearly better, because it is
+        losses on 1,000 rows, and takes the log-loss only if it is clearly better, because it is
         slower. With `class_weight`, codes or a given alpha, "auto" is the log-loss.
     alpha : "auto", float or sequence of floats, default="auto"
         The penalty, 1 / C on the scale of scikit-learn's LogisticRegression. "auto" lowers or
-        raises alpha by half decades as long as the log-loss of rows that are held out falls. A
-        sequence is judged the same way.
+        raises alpha by half decades as long as the log-loss on held-out rows falls. The alphas of
+        a sequence are compared in the same way.
     codes : "one-vs-rest", "random", "hadamard" or array (n_classes, n_bits), default="one-vs-rest"
-        With "one-vs-rest" the log-loss is multinomial. Codes minimize a binary log-loss for each of
-        their bits, which makes thousands of classes cheap.
+        With "one-vs-rest", the log-loss is multinomial. With the other codes, each bit has a binary
+        log-loss, which makes thousands of classes cheap.
     n_bits : int or None, default=None
         Bits of a "random" (None: 200) or "hadamard" code (None: as many as give orthogonal rows).
     decoding : str, default="l2"
@@ -62,21 +62,21 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-4
-        The passes end where the objective can fall by no more than about this share of itself, or
-        of what it could fall by at first.
+        Passes end when the objective can fall by no more than about this fraction of its value, or
+        of the decrease that was possible at first.
     max_passes : int, default=1000
-        Passes after which a warning is given, in the search of alpha and after it together.
+        Limit on the number of passes, including the search for alpha. Reaching it gives a warning.
     block_rows : int, default=4096
         Rows whose features are held at a time, with the squared loss.
     map_rows : int or None, default=10000
-        The feature map is fitted on a uniform sample of so many rows, chosen by their places; on
-        all rows if it is None. A map with `n_components` gets at least two rows for each of them.
+        Number of rows that the feature map is fitted on: a uniform sample, chosen by the places
+        of the rows. None takes all rows. A map gets at least two rows for each component.
     encoder : "auto", TableEncoder or None, default="auto"
         Turns tables into numbers before the map. "auto" encodes data frames, dicts of columns,
-        arrays of objects and dense arrays with missing values by a `TableEncoder`, and takes other
-        arrays as they are. A clone of a TableEncoder encodes any rows. Both are fitted on the rows
-        of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
-        is. None takes numbers only.
+        arrays of objects and dense arrays with missing values by a `TableEncoder`, and leaves
+        other arrays unchanged. A TableEncoder encodes all rows. The encoder is a clone, fitted on
+        the rows of `map_rows`. To use a fitted encoder without fitting it again, wrap it in
+        `sklearn.frozen.FrozenEstimator`. With None, rows must be numbers.
     random_state : int, RandomState instance, Generator or None, default=None
         For random codes, and for feature_map="auto". Other maps have their own.
 
@@ -87,23 +87,23 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     intercept_ : ndarray of shape (n_classes,) or (1,)
     alpha_ : float
     alphas_, scores_ : ndarray of shape (n_alphas,) and (n_alphas, 1), or None
-        The alphas that were tried, and the summed log-loss of the rows held out (with the squared
-        loss, their Brier score).
+        The alphas that were tried, and the total log-loss on held-out rows for each of them (with
+        the squared loss, the Brier score).
     loss_ : {"log", "squared"} or None
         What loss="auto" chose; None if the loss was given.
     n_passes_ : int
         Passes over the features that the fit took.
     encoder_ : TableEncoder or None
-        What turned the table into numbers; None if rows were taken as they are.
+        The fitted encoder; None if rows were not encoded.
     feature_map_, n_samples_seen_, code_matrix_, decoder_, solution_
         As in OnePassClassifier.
 
     Notes
     -----
-    The sums of a sample of the rows, four for each feature at most, precondition L-BFGS. Rows are
-    held out by a hash of their places: a tenth of them, or several tenths in turn if there are
-    fewer than 30,000 rows. Features are kept in memory if they take at most half of it, and are
-    made again in each pass otherwise.
+    L-BFGS is preconditioned by the sums of a sample, which has at most four rows for each feature.
+    A hash of its place decides whether a row is held out: a tenth of the rows are, or several
+    tenths in turn if there are fewer than 30,000 rows. Features are kept if they take at most half
+    of the memory. Otherwise each pass computes them again.
 
     See Also
     --------

@@ -40,9 +40,8 @@ def _is_squared(machine: Any) -> bool:
 class KernelMachine(TableLearner, OnePass):
     """A learner whose loss is chosen by its parameter `loss`.
 
-    The squared loss is that of `OnePass`, from sums. Others are minimized in a few passes over the
-    features. A subclass says by `_new_loss` which loss is meant, and by `_loss_targets` what the
-    loss takes for y.
+    `OnePass` minimizes the squared loss from sums. Other losses take a few passes over features. A
+    subclass defines the loss by `_new_loss`, and what the loss takes for y by `_loss_targets`.
     """
 
     loss: str
@@ -66,7 +65,7 @@ class KernelMachine(TableLearner, OnePass):
 
     @property
     def _loss_targets(self) -> Encode:
-        """From targets as the stream keeps them to what the loss takes."""
+        """Convert targets from the form that the stream keeps to the form that the loss takes."""
         return Unchanged()
 
     @property
@@ -125,7 +124,7 @@ class KernelMachine(TableLearner, OnePass):
         return super().for_prediction(uncertainty=uncertainty)
 
     def summary(self) -> str:
-        """What was learned, and how it was found, as a text of a few lines."""
+        """Return a few lines of text that say what was learned and how it was found."""
         return summary_of(self)
 
     def plot(self, path: Any = None) -> Any:
@@ -157,7 +156,7 @@ class KernelMachine(TableLearner, OnePass):
 
     @available_if(_asks_for_squared)
     def merge(self, other: Self) -> Self:
-        """Learn what another learner has learned, with the squared loss only."""
+        """Add what another learner has learned; possible with the squared loss only."""
         return super().merge(other)
 
     @available_if(_asks_for_squared)
@@ -233,7 +232,7 @@ class KernelMachine(TableLearner, OnePass):
             raise ValueError(
                 f"the checkpoint has learned from {position[0]} rows, and the {now[0]} rows that "
                 f"are given now are others, or have other targets or weights; give the same, or "
-                f"another folder, or remove this one to begin anew."
+                f"another folder, or remove this one to start over."
             )
         if before is not None and finished:
             self._stream = before
@@ -254,7 +253,7 @@ class KernelMachine(TableLearner, OnePass):
             super()._begin_from_all(*args)
 
     def for_checkpoint(self) -> Self:
-        """What a checkpoint stores: the map, and the results of passes so far."""
+        """Return what a checkpoint stores: the map, and the results of the passes so far."""
         stream, light = self._stream, copy(self)
         light.__dict__.pop("_blocks_again", None)
         if not isinstance(stream, RowsAgain):

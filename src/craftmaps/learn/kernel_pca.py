@@ -41,19 +41,19 @@ class Components(Solution):
 
 @storable
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
-    """Kernel principal components for any number of rows: those of the features of a map.
+    """Kernel principal components for any number of rows: principal components of features.
 
     One pass over the rows keeps H = sum (z - m)(z - m)^T. Its eigenvectors are the components, and
-    its eigenvalues divided by n - 1 are the variances along them. The result is that of
+    its eigenvalues divided by n - 1 are the variances along them. The result equals
     `sklearn.decomposition.PCA` on the features, and approaches `sklearn.decomposition.KernelPCA` as
-    features become many; sums are added, merged and forgotten as in `OnePassRegressor`.
+    the number of features grows. Sums can be added, merged and forgotten as in `OnePassRegressor`.
 
     Parameters
     ----------
     feature_map : transformer or None, default=None
-        Turns rows into features; None takes the rows as they are. A clone of it is fitted on a
-        sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
-        to have it used as it is.
+        Turns rows into features. None uses the rows themselves. A clone is fitted on a sample of
+        the rows, see `map_rows`. To use a fitted map without fitting it again, wrap it in
+        `sklearn.frozen.FrozenEstimator`.
     n_components : int or None, default=None
         Number of components to keep, largest variance first. None keeps one per feature.
     block_rows : int, default=4096

@@ -33,13 +33,13 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     feature_map : "auto", transformer or None, default="auto"
         Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
         rows, within `budget`, see `AutoMap`. It can also be a map of this package or any
-        scikit-learn transformer. None takes the rows as they are. A clone of it is fitted on a
-        sample of the rows, see `map_rows`; wrap a fitted map in `sklearn.frozen.FrozenEstimator`
-        to have it used as it is.
+        scikit-learn transformer. None uses the rows themselves. A clone is fitted on a sample of
+        the rows, see `map_rows`. To use a fitted map without fitting it again, wrap it in
+        `sklearn.frozen.FrozenEstimator`.
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
-        "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands for a component for each
-        row if there are at most 4,096, otherwise for 2,048 components.
+        "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
+        row if there are at most 4,096 rows, otherwise 2,048 components.
     loss : {"squared", "huber", "quantile"}, default="squared"
         "squared" makes this an `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5
@@ -55,27 +55,27 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         The passes end where the objective can fall by no more than about this share of itself, or
         of what it could fall by at first.
     max_passes : int, default=1000
-        Passes after which a warning is given, in the search of alpha and after it together.
+        Limit on the number of passes, including the search for alpha. Reaching it gives a warning.
     block_rows : int, default=4096
         Rows whose features are held at a time, with the squared loss.
     map_rows : int or None, default=10000
-        The feature map is fitted on a uniform sample of so many rows, chosen by their places; on
-        all rows if it is None. A map with `n_components` gets at least two rows for each of them.
+        Number of rows that the feature map is fitted on: a uniform sample, chosen by the places
+        of the rows. None takes all rows. A map gets at least two rows for each component.
     random_state : int, RandomState instance, Generator or None, default=None
         For feature_map="auto". Other maps have their own.
     encoder : "auto", TableEncoder or None, default="auto"
         Turns tables into numbers before the map. "auto" encodes data frames, dicts of columns,
-        arrays of objects and dense arrays with missing values by a `TableEncoder`, and takes other
-        arrays as they are. A clone of a TableEncoder encodes any rows. Both are fitted on the rows
-        of `map_rows`; wrap a fitted one in `sklearn.frozen.FrozenEstimator` to have it used as it
-        is. None takes numbers only.
+        arrays of objects and dense arrays with missing values by a `TableEncoder`, and leaves
+        other arrays unchanged. A TableEncoder encodes all rows. The encoder is a clone, fitted on
+        the rows of `map_rows`. To use a fitted encoder without fitting it again, wrap it in
+        `sklearn.frozen.FrozenEstimator`. With None, rows must be numbers.
 
     Attributes
     ----------
     coef_, intercept_, alpha_, alphas_, scores_, feature_map_, n_samples_seen_, solution_
         As in OnePassRegressor.
     encoder_ : TableEncoder or None
-        What turned the table into numbers; None if rows were taken as they are.
+        The fitted encoder; None if rows were not encoded.
     n_passes_ : int
         Passes over the features that the fit took.
 

@@ -34,7 +34,7 @@ class SquaredLoss:
     def __call__(
         self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """The loss of the rows and its derivative by F; y has the shape of F."""
+        """Return the loss of the rows and its gradient in F; y has the shape of F."""
         R = F - y
         G = R * _column(weights, F)
         return float(np.vdot(G, R)) / 2, G
@@ -53,7 +53,7 @@ class LogLoss:
     def __call__(
         self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """The loss of the rows and its derivative by F; y has one class number per row."""
+        """Return the loss of the rows and its gradient in F; y has one class number per row."""
         rows = np.arange(len(F))
         P = F - F.max(axis=1, keepdims=True)
         own = P[rows, y]
@@ -75,7 +75,7 @@ class BitLogLoss:
     def __call__(
         self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """The loss of the rows and its derivative by F; y has the shape of F."""
+        """Return the loss of the rows and its gradient in F; y has the shape of F."""
         margin = y * F
         tail = np.exp(-np.abs(margin))
         losses = np.log1p(tail) + np.maximum(-margin, 0)
@@ -93,7 +93,7 @@ class HuberLoss:
     def __call__(
         self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """The loss of the rows and its derivative by F; y has the shape of F."""
+        """Return the loss of the rows and its gradient in F; y has the shape of F."""
         R = F - y
         clipped = np.clip(R, -self.threshold, self.threshold)
         losses = clipped * (R - clipped / 2)
@@ -124,7 +124,7 @@ class QuantileLoss:
     def __call__(
         self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """The loss of the rows and its derivative by F; y has the shape of F."""
+        """Return the loss of the rows and its gradient in F; y has the shape of F."""
         R = y - F
         width = self.width.astype(F.dtype)
         rounded = np.clip(R / width, -1, 1)

@@ -20,7 +20,7 @@ _ROWS_PER_COMPONENT = 2  # at least, where the map says how many components it m
 
 
 def needs_rows(feature_map: Any) -> bool:
-    """Whether a map is fitted at all: None and a FrozenEstimator are used as they are."""
+    """Whether a map must be fitted; None and a FrozenEstimator are not."""
     return not (feature_map is None or isinstance(feature_map, FrozenEstimator))
 
 

@@ -59,7 +59,7 @@ class Mergeable(BlockLearner):
         """Unlearn rows: the model becomes what it would be if it had never seen them.
 
         The sums of these rows are subtracted, and the rows are removed from the sample by which
-        "auto" chooses alpha, so alpha may change. The feature map stays as it is.
+        "auto" chooses alpha, so alpha may change. The feature map does not change.
 
         Parameters
         ----------

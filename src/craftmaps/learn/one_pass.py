@@ -28,7 +28,7 @@ from craftmaps.learn.stream import FeatureStream
 from craftmaps.validation import is_integer
 from craftmaps.validation import is_number as is_finite_number
 
-SAMPLE_ROWS = 1024  # kept to calibrate probabilities, and to choose alpha where rows are few
+SAMPLE_ROWS = 1024  # kept to calibrate probabilities and to choose alpha
 Loss = Callable[[np.ndarray], np.ndarray]
 
 
@@ -245,7 +245,7 @@ class OnePass(Mergeable):
             )
 
     def _solver(self, penalty: np.ndarray | None) -> Solver:
-        """What solves for the rows so far."""
+        """Return the solver for the rows so far."""
         stream = self._stream
         return self._choice(stream.n_kept, stream.n_features, penalty is not None)
 

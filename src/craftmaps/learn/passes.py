@@ -127,7 +127,7 @@ class _InOrder:
 
 @dataclass(frozen=True)
 class LossPass:
-    """Evaluate a loss at several points, all of which share the products with the features."""
+    """Evaluate a loss at several points, with one product with the features for all of them."""
 
     loss: Loss
     points: Sequence[Point]
@@ -224,7 +224,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class TotalsPass:
-    """Count rows and weights of each of so many classes, or of all rows as one class."""
+    """Count rows and weights of each class, or of all rows as one class."""
 
     n_classes: int | None
 

@@ -29,7 +29,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
     feature_map : transformer or None, default=None
         Turns rows into features: a map of this package or any scikit-learn transformer. None
         uses the rows themselves. A clone is fitted on a sample of the rows, see `map_rows`. To use
-        a fitted map as it is, wrap it in `sklearn.frozen.FrozenEstimator`.
+        a fitted map without fitting it again, wrap it in `sklearn.frozen.FrozenEstimator`.
     alpha : "auto", "gcv", float or sequence of floats, default="auto"
         The penalty, on the scale of scikit-learn's Ridge. "auto" minimizes the exact
         leave-one-out squared error of a uniform sample of up to 1,024 rows, which is computed from

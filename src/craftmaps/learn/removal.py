@@ -80,7 +80,7 @@ def _inverse_roots(squares: np.ndarray) -> np.ndarray:
 
 
 def probe_without(probe: Any, rows: Any) -> Any:
-    """The row by which maps are told apart, or a drawn one of its length if it is among `rows`."""
+    """Return the row that identifies a map, or a random row of its length if `rows` has it."""
     squares, square = row_norms(rows, squared=True), float(row_norms(probe, squared=True)[0])
     products = safe_sparse_dot(rows, probe.T, dense_output=True)[:, 0]
     if (squares - 2 * products + square > _SAME_PROBE * (squares + square)).all():

@@ -36,7 +36,7 @@ class RowSums:
     """
 
     _doubles: bool | None = None  # whether to sum products in float64; None before the first sums
-    _shares_sums = False  # with another object, of which this is a draft
+    _shares_sums = False  # True in a draft that has not changed the sums of its original yet
 
     def __init__(
         self, n_features: int, capacity: int, dtype: np.dtype, encode: Encode, n_folds: int = 1
@@ -47,7 +47,7 @@ class RowSums:
         self.buffer = RowBuffer(capacity, n_features, dtype)
 
     def draft(self) -> Self:
-        """Return a copy that can be changed while this one stays as it is.
+        """Return a copy that can be changed without changing this object.
 
         Sums and rows are shared until the draft changes them, so adding a few rows costs little.
         """

@@ -58,11 +58,11 @@ class PassLog:
 
 
 class RowsAgain(FeatureStream):
-    """Validated rows of which features can be asked for any number of times.
+    """Validated rows whose features can be read any number of times.
 
-    Features are kept as long as they take no more than half of the memory that is available. Then
-    all of them are given up, and each pass makes them again: from the arrays that were added, or
-    from `again`, an iterable over all rows, if the arrays come from files that can be read again.
+    Features are kept as long as they take at most half of the available memory. Beyond that, all
+    of them are dropped, and each pass computes them again: from the arrays that were added, or from
+    `again`, an iterable over all rows, if the arrays come from files that can be read again.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class RowsAgain(FeatureStream):
     def collect(
         self, task: Task, *, features: bool = True, replaced: np.ndarray | None = None
     ) -> Any:
-        """What a task finds in all rows; `replaced` may take the place of their features."""
+        """Run a task on all rows, and return its result; `replaced` replaces their features."""
         if self.log is not None and self.log.has_next:
             return self.log.following()
         if not features:

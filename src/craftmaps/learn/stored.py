@@ -130,7 +130,7 @@ def _n_encoded(model: Any) -> int:
 
 
 def _width(feature_map: Any, n_columns: int) -> int:
-    """The number of features that a map from a file makes of rows of so many columns."""
+    """Return how many features a map from a file makes from rows with that many columns."""
     if feature_map is None:
         return n_columns
     if isinstance(feature_map, FrozenEstimator):

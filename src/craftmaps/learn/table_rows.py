@@ -19,9 +19,8 @@ from craftmaps.tables.table import has_gaps, is_table, table_of
 class TableLearner(Learner):
     """A learner with a parameter `encoder`, which turns tables into rows of numbers.
 
-    `encoder_` is None if rows are taken as they are. Otherwise validated rows are a `Table`, or a
-    sparse matrix, until the learner encodes them: those that the map is fitted on, those that it
-    learns from, and those that it predicts for.
+    `encoder_` is None if rows are not encoded. Otherwise validated rows are a `Table`, or a sparse
+    matrix, and the learner encodes them before it fits the map, learns or predicts.
     """
 
     encoder: Any

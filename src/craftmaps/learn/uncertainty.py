@@ -33,9 +33,9 @@ class Posterior:
     centre : ndarray of shape (n_features,)
         The mean m of the features, or 0 without an intercept.
     root : ndarray of shape (n_features, rank)
-        R with A^-1 = R R^T. Where rows are fewer than features, A^-1 = prior (I - R R^T).
+        R with A^-1 = R R^T. With fewer rows than features, A^-1 = prior (I - R R^T).
     prior : float
-        1 / alpha where rows are fewer than features, 0 otherwise.
+        1 / alpha with fewer rows than features, 0 otherwise.
     base : float
         The leverage of the mean: 1 / n with an intercept.
     """
@@ -56,7 +56,7 @@ class Posterior:
         return np.asarray(self.base + squares, dtype=np.float64)
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients of so many functions about the mean one, for s = 1, and their offsets."""
+        """Draw functions: deviations of coefficients from the mean for s = 1, and their offsets."""
         offsets = np.sqrt(self.base) * rng.standard_normal(n_draws)
         if not self.prior:
             return self.root @ rng.standard_normal((self.root.shape[1], n_draws)), offsets
@@ -82,9 +82,9 @@ class Posterior:
 def learned(learner: Any) -> tuple[Posterior | None, Conformal]:
     """The posterior of a fitted learner with the squared loss, and its leave-one-out errors.
 
-    Errors are divided by sqrt(1 + h), h the leverage of a row without itself, so that their root
-    mean square is s. There is no posterior if the system was solved by iteration, where the
-    leverages of single rows are not known.
+    Errors are divided by sqrt(1 + h), where h is the leverage of a row that was left out, so that
+    their root mean square is s. There is no posterior if the system was solved by iteration,
+    because the leverages of single rows are then unknown.
     """
     solution, stream = learner.solution_, learner._stream
     sample = stream.sample

@@ -24,7 +24,7 @@ class Window:
     Parameters
     ----------
     estimator : OnePassRegressor, OnePassClassifier, KernelPCA, or another learner with partial_fit
-        Stays as it is; a clone of it fits its map to the first block.
+        It is not changed. A clone of it fits its map on the first block.
     n_blocks : int, default=10
 
     Notes

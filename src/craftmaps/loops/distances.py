@@ -12,7 +12,7 @@ _ROUND64, _ROUND32 = 6755399441055744.0, 12582912.0  # 1.5 * 2^52, 1.5 * 2^23: a
 
 @compiled
 def _exp64(x: float) -> float:
-    """exp(x) for x <= 0, of plain arithmetic that the compiler can vectorise."""
+    """exp(x) for x <= 0, in plain arithmetic that the compiler can vectorize."""
     shifted = x * 1.4426950408889634 + _ROUND64
     k = shifted - _ROUND64
     r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10

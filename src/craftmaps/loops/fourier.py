@@ -1,8 +1,8 @@
-"""Cosines and sines of whole rows, of plain arithmetic that the compiler can vectorise.
+"""Cosines and sines of whole rows, in plain arithmetic that the compiler can vectorize.
 
-The argument is reduced to [-pi/4, pi/4] in float64, in two or three steps of pi/2 (Cody and Waite),
-whose remainder is kept with its sign instead of integers, which AVX2 cannot make of float64. The
-polynomials are those of Moshier's Cephes library.
+The argument is reduced to [-pi/4, pi/4] in float64, in two or three steps of pi/2 (Cody and Waite).
+The signed remainder is kept instead of an integer, because AVX2 cannot convert float64 to integers.
+The polynomials come from Moshier's Cephes library.
 """
 
 import numpy as np

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 from craftmaps.loops.compiled import compiled
 
 LANES = 8
-TILE = 8 * LANES  # rows that are worked on side by side where columns are few
+TILE = 8 * LANES  # rows that are processed side by side if there are few columns
 _SMALLEST = LANES * LANES  # the shortest transform that the vector code can do
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
@@ -263,7 +263,7 @@ def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
 
 @compiled
 def _transform(u: np.ndarray, base: int, n: int) -> None:
-    """u[base:base+n] = H u[base:base+n], H the unnormalised Hadamard matrix, n a power of two."""
+    """u[base:base+n] = H u[base:base+n], H the unnormalized Hadamard matrix, n a power of two."""
     if n < _SMALLEST:
         _transform_short(u, base, n)
     else:
@@ -352,7 +352,7 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
     are left as they are.
 
     The blocks are many and short, so nothing is sliced or called with arrays here that the compiler
-    would not inline: each costs some ten nanoseconds.
+    would not inline: each costs about ten nanoseconds.
     """
     gather, rotations, blocks, degree, length, column, scale, offset, overlap = drawn
     size, indices = gather.shape[1], gather.reshape(gather.size)
@@ -454,9 +454,9 @@ def _rotate_tile(
 def product_tiles(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> None:
     """As `product_rows` for few columns: vectors hold an entry of several rows.
 
-    Runs of features are then shorter than vectors of one row's entries, and most of the time would
-    be spent on beginning them. A tile of few rows is worked on as far as it is used, in the same
-    way, so that a row's features do not depend on the rows beside it.
+    Runs of features are then shorter than vectors of one row's entries, and starting them would
+    take most of the time. A tile with fewer rows is processed in the same way as a full one, so the
+    features of a row do not depend on the rows beside it.
     """
     gather, rotations, blocks, degree, length, column, scale, offset, _ = drawn
     size = gather.shape[1]
@@ -638,7 +638,7 @@ def fastfood_rows(
     """Z[i, first_column:] = scale * (the first `used` entries of H G_b P H B x for all b).
 
     B = signs, P = permutation and G_b = diagonals[b]. The size of H is at least 64, and `used` a
-    power of two: so many entries of H v are those of a smaller H times sums of entries of v.
+    power of two, so these entries of H v are a smaller H times sums of entries of v.
     """
     n_blocks, size = diagonals.shape
     spread, u, v = np.empty(size, X.dtype), np.empty(size, X.dtype), np.empty(used, X.dtype)

@@ -38,7 +38,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _n_features_out: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the map for rows like those of X.
+        """Draw the map for rows like X.
 
         Parameters
         ----------

@@ -49,8 +49,8 @@ class CraftMap(FeatureMap):
         The kernel to approximate. up="tensor-sketch" needs a `Polynomial`. "auto" learns the
         Maclaurin coefficients from the targets given to `fit`. The features of a `Gaussian` are
         the features of exp(2 gamma <x, y>) for centered rows, multiplied by exp(-gamma |x|^2). A
-        warning is raised if Fourier features are expected to be better, as they are for narrow
-        kernels of many columns. The parameter is ignored if `up` is a map.
+        warning is raised if Fourier features are expected to be better, which happens for narrow
+        kernels on rows with many columns. The parameter is ignored if `up` is a map.
     n_components : int, default=1024
         Number of output columns, E.
     n_up : "auto" or int, default="auto"

@@ -30,11 +30,11 @@ _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
 
 
 class Files(Protocol):
-    """What a format offers: pieces of one of its files from some row on.
+    """Interface of a file format: it reads pieces of a file, starting at any row.
 
-    There are `n_files` files of rows, the first of `paths`; others are read beside them. `names`
-    are those of the columns of X, None for formats without names. `n_rows` is None where only
-    reading all rows would count them. `schema` is None unless X is an Arrow table.
+    The first `n_files` of `paths` hold rows; other files are read beside them. `names` are the
+    names of the columns of X, or None for formats without names. `n_rows` is None if all rows would
+    have to be read to count them. `schema` is None unless X is an Arrow table.
     """
 
     paths: list[str]

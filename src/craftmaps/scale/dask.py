@@ -46,11 +46,11 @@ def fit(
     Parameters
     ----------
     estimator : OnePassClassifier, OnePassRegressor, KernelClassifier, KernelRegressor or KernelPCA
-        Stays as it is. Losses that take several passes read the partitions in each of them: persist
-        those that are costly to make.
+        It is not changed. Losses that take several passes read the partitions in each of them, so
+        persist partitions that are costly to compute.
     X : Dask array, Dask data frame, or list of delayed blocks
         Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight). Columns of data
-        frames go by name, whatever their order in a partition. KernelClassifier and
+        frames are matched by name, whatever their order in a partition. KernelClassifier and
         KernelRegressor encode the columns of data frames and of blocks that are tables.
     y : Dask array, series or data frame
         It has as many partitions as X; arrays of known chunks are cut like X. None for blocks, and
@@ -59,10 +59,9 @@ def fit(
         All labels. Without it a classifier finds them in a first pass, over y alone.
     sample_weight : Dask array or series, default=None
     map_rows : int, default=None
-        The feature map is fitted on so many rows, a uniform sample of all, by the process that
-        calls. None takes the parameter `map_rows` of the estimator. These are the rows that a
-        local fit takes, so partitions may be sorted. A map in `sklearn.frozen.FrozenEstimator` is
-        used as it is.
+        Number of rows that the calling process fits the feature map on: a uniform sample of all
+        rows. None takes the parameter `map_rows` of the estimator. A local fit takes the same rows,
+        so partitions may be sorted. A map in `sklearn.frozen.FrozenEstimator` is not fitted again.
     threads : int, default=1
         Threads of each task. Dask runs one task for every thread of a worker, so 1 is right unless
         workers were given one thread and several cores, to hold fewer sums at a time.
@@ -70,8 +69,8 @@ def fit(
     Returns
     -------
     estimator : fitted clone of `estimator`
-        Its sums are those of a local fit, up to rounding, and the same bit for bit whenever the
-        partitions are the same, whatever workers there are or lose.
+        Its sums equal the sums of a local fit, up to rounding. They are the same bit for bit if the
+        partitions are the same, even if workers are lost.
 
     Notes
     -----
@@ -140,22 +139,22 @@ def _run(
 
 
 def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
-    """What a fitted estimator predicts for every row, lazily and chunk by chunk.
+    """Predict every row with a fitted estimator, lazily and chunk by chunk.
 
     Parameters
     ----------
     estimator : fitted OnePassClassifier, OnePassRegressor or KernelPCA
         Its map and coefficients are sent to every worker once; its sums stay here.
     X : Dask array or Dask data frame
-        Columns of a data frame go by name where the estimator knows their names.
+        Columns of a data frame are matched by name if the estimator knows their names.
     method : str, default="predict"
         "predict", "predict_proba", "decision_function", "predict_set", "predict_interval" or
         "transform".
 
     Returns
     -------
-    Dask array; for a data frame a series named as the method, or a frame with a column for each
-    class or target
+    Dask array, or for a data frame a series named after the method or a frame with a column for
+    each class or target
     """
     light = fold.for_prediction(estimator, method)
     shared = delayed(light, pure=False, traverse=False)
@@ -208,10 +207,10 @@ def _partitions(X: Any, y: Any, weights: Any) -> tuple[list[list[Any]], list[int
 
 
 def _delayed(part: Any) -> Any:
-    """The partitions, each a delayed value.
+    """Return the partitions, each as a delayed value.
 
-    Dask's full optimisation would make one of several partitions of files of which few columns are
-    needed, so those of X and of y would no longer agree; columns are chosen without it.
+    Dask's full optimization joins partitions of files if only a few of their columns are needed.
+    The partitions of X and y would then no longer agree, so columns are chosen without it.
     """
     if isinstance(part, da.Array):
         return np.ravel(part.to_delayed())

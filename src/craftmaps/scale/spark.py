@@ -53,11 +53,12 @@ def fit(
     Parameters
     ----------
     estimator : OnePassClassifier, OnePassRegressor, KernelClassifier, KernelRegressor or KernelPCA
-        Stays as it is. A loss that takes several passes reads the frame in each of them: cache it.
+        It is not changed. A loss that takes several passes reads the frame in each of them, so
+        cache the frame.
     frame : pyspark.sql.DataFrame
         A frame of a session with a Spark context. Executors need this package. The frame is read
-        up to three times (labels and lengths, rows for the map, sums): cache it if it is costly to
-        make.
+        up to three times (labels and lengths, rows for the map, sums). Cache it if it is costly to
+        compute.
     features : str or sequence of str
         A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers. For
         KernelClassifier and KernelRegressor the columns may hold text, dates and missing values.
@@ -69,19 +70,19 @@ def fit(
     weight : str, default=None
         A column of sample weights.
     map_rows : int, default=None
-        The feature map is fitted on so many rows, a uniform sample of all, by the driver. None
-        takes the parameter `map_rows` of the estimator. These are the rows that a local fit takes
-        if it is given the partitions in their order, so partitions may be sorted. A map in
-        `sklearn.frozen.FrozenEstimator` is used as it is.
+        Number of rows that the driver fits the feature map on: a uniform sample of all rows. None
+        takes the parameter `map_rows` of the estimator. A local fit of the partitions in their
+        order takes the same rows, so partitions may be sorted. A map in
+        `sklearn.frozen.FrozenEstimator` is not fitted again.
     label : str or sequence of str, default=None
         Deprecated name of `target`, removed in 0.3.
 
     Returns
     -------
     estimator : fitted clone of `estimator`
-        Its sums are those of a local fit, up to rounding, and the same bit for bit whenever the
-        partitions hold the same rows in the same order, whatever executors there are or lose. It
-        has `feature_names_in_` if the features are several columns.
+        Its sums equal the sums of a local fit, up to rounding. They are the same bit for bit if the
+        partitions hold the same rows in the same order, even if executors are lost. It has
+        `feature_names_in_` if the features are several columns.
 
     Notes
     -----
@@ -156,7 +157,7 @@ def predict(
         Its map and coefficients are broadcast; its sums stay here.
     frame : pyspark.sql.DataFrame
     features : str or sequence of str
-        As in `fit`. Several columns go by name: they may be given in any order.
+        As in `fit`. Several columns are matched by name, in any order.
     method : str, default="predict"
         "predict", "predict_proba", "decision_function", "predict_set", "predict_interval" or
         "transform".
@@ -195,7 +196,7 @@ def _check_columns(frame: Any, columns: list[str]) -> None:
 
 
 def _target(target: Any, label: Any) -> Any:
-    """The target by its name, or by its old one."""
+    """Return the name of the target, which may have been passed as `label`."""
     if label is not None:
         warnings.warn(
             "label is now called target; the old name will be removed in 0.3.",
@@ -307,7 +308,7 @@ def _tree(shared: Any, task: Any, parts: Any, n_parts: int) -> bytes:
 
 
 def _merge(shared: Any, task: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Merge the groups of a Spark partition, of which there may be none; they come in any order."""
+    """Merge the groups of a Spark partition, which may be empty; groups come in any order."""
     members: list[tuple[tuple[int, int], Any]] = []
     for batch in batches:
         keys = zip(*(batch.column(name).to_pylist() for name in ("group", "part")), strict=True)

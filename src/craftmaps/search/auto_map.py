@@ -26,26 +26,26 @@ _SHARE_OF_SEARCH = 0.5  # of a training time
 
 @storable
 class AutoMap(FeatureMap):
-    """Features of the kernel that suits the rows and their targets best.
+    """Search for the kernel that suits rows and targets best, and approximate it by features.
 
     `fit` searches: it tries preparations of the columns (standardized, mapped by quantiles, unit
     norm), kernels (Gaussian, Matérn, Laplacian, polynomial) of many widths, sums of the best ones
     and learned weights of the columns. Candidates are compared by exact leave-one-out predictions
     of kernel ridge regression, on few rows at first, and the best ones on more rows. The result is
-    a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if the budget allows it. Fewer
-    than 10 rows, equal rows and equal targets are not searched: a Matérn kernel is taken for them.
+    a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if the budget allows it. There
+    is no search for fewer than 10 rows, equal rows or equal targets, which get a Matérn kernel.
 
     Parameters
     ----------
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto" takes numbers for regression if they have more than 100 different values, or are
-        not whole.
+        "auto" means regression if the targets are numbers with more than 100 different values, or
+        if some of them are not integers.
     budget : int, str or None, default=None
         A number of components; a training time, "10s" or "5min", half of which is for the search;
-        a memory for training, "200MB"; a prediction time, "1ms/row"; or "unlimited". None stands
-        for a component for each row if there are at most 4,096, otherwise for 2,048 components.
+        a memory for training, "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes
+        one component for each row if there are at most 4,096 rows, otherwise 2,048 components.
     n_rows : int or None, default=None
-        How many rows a learner will be given in all, if `fit` gets only a sample of them.
+        Total number of rows that a learner will see, if `fit` gets only a sample of them.
     images : bool or (height, width), default=False
         Whether rows are gray images, square ones or of that shape. If so, their oriented gradients
         are tried too, and the result may be an `ImageMap`.
@@ -59,8 +59,8 @@ class AutoMap(FeatureMap):
     report_ : Report or None
         What was tried, and the expected error; None if there was no search.
     alpha_ : float or None
-        The penalty with which kernel ridge regression was best in the search. Learners begin there
-        to look for their own.
+        The best penalty of kernel ridge regression in the search. Learners start their own search
+        for alpha from it.
 
     See Also
     --------

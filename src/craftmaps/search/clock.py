@@ -39,7 +39,7 @@ class Clock:
         return self.limit is None or self.remaining > _GOOD_PART * self.limit
 
     def affordable_rows(self, wanted: int, n_trials: int) -> int:
-        """At most `wanted` rows, so that so many trials take a share of the time that is left."""
+        """Return how many rows, at most `wanted`, the time that is left allows for each trial."""
         if self.limit is None:
             return wanted
         if self._seconds_of_probe is None:

@@ -1,4 +1,4 @@
-"""Kernel ridge regression with the exact kernel of few rows, judged by leaving out each row.
+"""Kernel ridge regression with the exact kernel of a few rows, judged by leaving out each row.
 
 With A = K + alpha I, the coefficients are c = A^-1 y, and leaving out row i changes its residual
 from y_i - f(x_i) to c_i / [A^-1]_ii. One decomposition K = U diag(w) U^T gives both for all alphas,
@@ -26,7 +26,7 @@ class Judged:
     ----------
     alpha : float
     score : float
-        That of the left-out predictions, by which kernels are compared.
+        The score of the left-out predictions, by which kernels are compared.
     predicted : ndarray of shape (n_rows, n_columns)
         What is predicted for each row when it is left out.
     coef : ndarray of shape (n_rows, n_columns)

@@ -23,7 +23,7 @@ _SUM_SIZES = (2, 3, 4)  # families whose kernels are added up
 _POWERS = (0.25, 0.5)
 _METRIC_STEPS = 4
 _METRIC_ROWS = 700
-_UNSEEN = 3  # one row in so many judges weights, and has no part in them
+_UNSEEN = 3  # one row in three judges the weights, and is not used to find them
 _NEARLY_EQUAL = 1.01  # ratio of scores that does not count
 _CLEAR_GAIN = 0.95  # share of the score that weights must reach to be taken
 

@@ -173,7 +173,7 @@ def _is_code(kind: Any, name: str) -> bool:
 
 
 def _check_estimator(value: BaseEstimator) -> None:
-    """What scikit-learn itself has set."""
+    """Check the attributes that scikit-learn itself has set."""
     n_features = getattr(value, "n_features_in_", 1)
     names = getattr(value, "feature_names_in_", None)
     output = getattr(value, "_sklearn_output_config", {})

@@ -57,7 +57,7 @@ class FolderLock:
             self._number = None
 
     def after_fork(self) -> None:
-        """Leave the lock to the parent alone, so that it ends with the parent."""
+        """Let go of the lock in a forked child, so that it ends with the parent."""
         if self._number is not None:
             os.close(self._number)
             self._number = None

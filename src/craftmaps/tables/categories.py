@@ -1,4 +1,4 @@
-"""A column of few different values: one encoded column for each."""
+"""A column with few different values, which gets one encoded column for each value."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -50,8 +50,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     scaling : {"auto", "standard", "quantile", "none"}, default="auto"
         How numbers are scaled. "standard" subtracts the mean and divides by the standard deviation.
         "quantile" is a smooth increasing curve to a normal distribution, which is a straight line
-        beyond the numbers of `fit`. "auto" takes the curve for columns with heavy tails, whose
-        kurtosis is above 10, and is standard otherwise.
+        beyond the numbers of `fit`. "auto" means "quantile" for columns with heavy tails, whose
+        kurtosis is above 10, and "standard" otherwise.
     max_levels : int, default=40
         Text with more different values than this is encoded by its characters.
     dtype : {np.float32, np.float64}, default=np.float32
@@ -65,7 +65,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     dropped_ : dict
         The columns that were left out, with the reason.
     is_sparse_ : bool
-        Whether `fit` was given a sparse matrix, whose columns pass as they are.
+        Whether `fit` was given a sparse matrix, whose columns are not changed.
     n_encoded_ : int
         Number of encoded columns.
     n_features_in_ : int
@@ -74,15 +74,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Encoded columns have comparable spreads: a standardized number has a mean squared distance of 2
-    between two rows, levels of a category have 2 wherever they differ, and so have two random
-    points on the circle of a date. Levels are not divided by their standard deviations, because
-    rare ones would then be far away from everything.
+    Encoded columns have comparable spreads. The mean squared distance of two rows is 2 for a
+    standardized number and for random points on the circle of a date, and two different levels of
+    a category have the squared distance 2. Levels are not divided by their standard deviations,
+    because rare ones would then be far away from everything.
 
     `transform` takes columns by their names, in any order, and ignores columns that `fit` has not
-    seen. An empty string is a missing value. Moments of dates are those of the clock on the wall:
-    time zones are left out. A SciPy sparse matrix passes as it is, in CSR format. At most the 256
-    most frequent levels of a category are encoded.
+    seen. An empty string is a missing value. Dates are
+    read in local time, without their time zones. A SciPy sparse matrix is not encoded, only
+    converted to CSR format. At most the 256 most frequent levels of a category are encoded.
 
     Examples
     --------
@@ -272,7 +272,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return table
 
     def _passed(self, X: Any) -> Any:
-        """Sparse rows as they are, or as dense rows if `fit` was given a table."""
+        """Return sparse rows unchanged, or as dense rows if `fit` was given a table."""
         if not self.is_sparse_:
             return self.transform(check_array(X, accept_sparse="csr", dtype=_FLOATS).toarray())
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)

@@ -45,7 +45,7 @@ class LinearScale:
 @storable
 @dataclass(frozen=True)
 class Unscaled:
-    """Numbers as they are."""
+    """No scaling."""
 
     kind: ClassVar[str] = "as it is"
 
@@ -60,7 +60,7 @@ class Unscaled:
 @storable
 @dataclass(frozen=True)
 class QuantileCurve:
-    """A smooth increasing curve from quantiles of a column to those of a normal distribution.
+    """A smooth increasing curve from quantiles of a column to quantiles of a normal distribution.
 
     Between knots it is the cubic with the given heights and slopes at both, which is monotone
     because a slope is at most twice the lesser of the slopes of the two chords beside it. Outside
@@ -119,7 +119,7 @@ class QuantileCurve:
         return str(result)
 
     def _coefficients(self) -> np.ndarray:
-        """Of the cubics in u, which goes from 0 to 1 between two knots."""
+        """Return the coefficients of the cubics in u, which goes from 0 to 1 between two knots."""
         h, widths = np.diff(self.heights), np.diff(self.knots)
         left, right = self.slopes[:-1] * widths, self.slopes[1:] * widths
         return np.stack([self.heights[:-1], left, 3 * h - 2 * left - right, left + right - 2 * h])

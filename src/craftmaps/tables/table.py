@@ -79,7 +79,7 @@ class Table:
 
 
 class LazyTable(Table):
-    """A lazy frame of Polars, of which one block of rows is in memory at a time."""
+    """A lazy Polars frame, read with one block of rows in memory at a time."""
 
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "slice"):

@@ -63,7 +63,7 @@ class KeptRows:
             self._centre = self._gather(self._weights[:, None])[:, 0] / self._weight
 
     def solve(self, Y: np.ndarray, alpha: float, digits: float = 2 / 3) -> Solution:
-        """Minimize sum w (y - b^T z - c)^2 + alpha |b|^2, to so many of the digits of Z.
+        """Minimize sum w (y - b^T z - c)^2 + alpha |b|^2, to some of the digits of Z.
 
         Targets that depend on others, as the bits of a code do, cost nothing: b is linear in y, so
         that a basis of them is solved for. The degrees of freedom, tr H (H + alpha)^-1, are

@@ -176,7 +176,7 @@ class Descent:
 class FirstSums:
     """What a first look at the rows gives: c H, the mean of the features, and c n.
 
-    `hessian` is c sum w (z - m)(z - m)^T, of which the lower triangle counts; c is the curvature
+    `hessian` is c sum w (z - m)(z - m)^T in its lower triangle; c is the curvature
     bound of the loss. The sums may come from a sample of the rows, scaled up to all of them.
     """
 

@@ -21,7 +21,7 @@ def squared_error(
 def discriminant(equations: NormalEquations, solution: Solution, same_sum: bool) -> Discriminant:
     """The linear discriminant of one-vs-rest predictions.
 
-    Targets are 1 on the rows of a class and -1 elsewhere, so the means of the targets tell the
+    Targets are 1 on the rows of a class and -1 elsewhere, so the means of the targets give the
     shares of the classes, and column k of G is twice the sum of z - m over class k.
     """
     coef, weight = solution.coef, equations.weight

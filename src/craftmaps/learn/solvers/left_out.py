@@ -101,7 +101,7 @@ class LeftOutScores:
 
     @contextmanager
     def _sums(self) -> Iterator[np.ndarray]:
-        """H, of which the lower triangle counts."""
+        """H; only its lower triangle is used."""
         if self._matrix is not None:
             yield self._matrix
             return

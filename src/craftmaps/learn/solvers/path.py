@@ -78,7 +78,7 @@ class RidgePath:
     def left_out(self, alphas: Sequence[float] | np.ndarray, held: LeftOut) -> np.ndarray:
         """Scores of predictions for rows that are left out, of shape (n_alphas, n_scores).
 
-        Those of alphas at which a row is interpolated are infinite: rounding hides what they are.
+        The score of an alpha at which a row is interpolated is infinite, because rounding hides it.
         """
         z_mean, y_mean = self._means
         Z = held.Z.astype(np.float64)

@@ -19,7 +19,7 @@ _MIN_RECIPROCAL_CONDITION = (
 
 
 def penalty_of(feature_map: Any, n_features: int) -> np.ndarray | None:
-    """The matrix that a fitted map asks for, checked, or None for the identity."""
+    """Return the checked penalty matrix of a fitted map, or None for the identity."""
     if not callable(getattr(feature_map, "penalty", None)):
         return None
     penalty = np.asarray(feature_map.penalty(), dtype=np.float64)

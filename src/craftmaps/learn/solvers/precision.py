@@ -10,12 +10,12 @@ FLOOR = 10.0  # units of rounding, times the trace, below which an eigenvalue is
 
 
 def loses_directions(Z: np.ndarray) -> bool:
-    """Whether many directions of rows Z would drown in the rounding of products in their precision.
+    """Whether products in the precision of Z would lose many directions of its rows to rounding.
 
-    Features of a smooth kernel of few columns vary by factors of millions from one direction to
-    another, and what tells classes apart may lie in the lesser ones. The eigenvalues of the
-    products of some rows fall as those of the sums of all of them do, which rounding hides below
-    about 10 eps times their trace. Those of few rows do not fall far enough to tell.
+    Features of a smooth kernel on few columns vary by factors of millions from one direction to
+    another, and small directions may distinguish the classes. Rounding hides eigenvalues of the
+    sums below about 10 eps times their trace. The eigenvalues of a sample of rows fall in the same
+    way as the eigenvalues of the sums. With too few rows, they do not fall far enough to tell.
     """
     if len(Z) < _FEW:
         return True

@@ -76,7 +76,7 @@ class ExactTerms:
         check_facts(self, columns=0 <= self.n_constant <= self.n_columns <= n_out)
 
     def onnx(self, g: Any, x: str, n_in: int, n_out: int) -> str:
-        """Add the terms, of which there must be at least one, to the ONNX graph."""
+        """Add the terms to the ONNX graph; there must be at least one."""
         terms = []
         if self.n_constant:
             value = np.sqrt(self.a0 / self.n_constant)

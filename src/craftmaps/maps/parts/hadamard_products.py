@@ -4,7 +4,7 @@ CRAFT s.3.5 multiplies entries of H M_t x, H the Hadamard matrix and M_t random 
 is, two factors of one feature may share their signs, which biases the product. Here
 
 - every factor k has its own signs *and its own permutation* of the padded row, u_k = H P_k S_k x,
-  so a feature prod_k u_k[i_k] is exactly unbiased. Without the permutations, neighbouring features
+  so a feature prod_k u_k[i_k] is exactly unbiased. Without the permutations, neighboring features
   of sparse rows vary together, and their sum many times more than one of independent features;
 - the features of one degree are runs u_1[o_1 + l] ... u_n[o_n + l], l = 0, 1, ..., as long as the
   padded row at most: contiguous slices that need no gather. Within a run no index of a factor is
@@ -74,7 +74,7 @@ class HadamardProducts:
     ) -> "HadamardProducts":
         """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on.
 
-        With `fold`, they are added into that many columns, of which `occupied` are in use already.
+        With `fold`, they are added into that many columns; the first `occupied` are in use already.
         """
         size = padded_length(n_columns_in)
         parts = 2 if complex_to_real else 1
@@ -227,7 +227,7 @@ class HadamardProducts:
         for factors, scale, *targets in self._by_degree():
             n, n_features = factors.shape
             places = [*factors] if len(targets) == 1 else [*factors, *(factors + size)]
-            whole = copies * size % _ONNX_RUN == 0  # not so for rows of few columns
+            whole = copies * size % _ONNX_RUN == 0  # False if rows have few columns
             run = _ONNX_RUN if whole and all(map(_in_runs, places)) else 1
             source = g.reshape(u, copies * size // run, run, -1)
             taken = [g.gather(source, index[::run] // run, axis=0) for index in places]

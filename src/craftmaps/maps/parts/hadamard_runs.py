@@ -70,7 +70,7 @@ def folded(
 ) -> dict[str, np.ndarray]:
     """Blocks brought into `fold` columns, cut where they wrap around, with signs as a factor.
 
-    The sign of a feature is that of its block times an entry of the table of signs. Blocks that
+    The sign of a feature is the sign of its block times an entry of the table of signs. Blocks that
     meet in a column have independent signs, which makes the fold unbiased.
     """
     place = drawn["column"] % fold

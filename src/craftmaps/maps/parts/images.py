@@ -16,7 +16,7 @@ _CELL_WIDTH = 0.6  # standard deviation of a cell of gradients, in distances of 
 def gradients(
     X: Any, cells: int = 5, directions: int = 8, shape: tuple[int, int] | None = None
 ) -> np.ndarray:
-    """Where an image has strokes of which direction: square roots of a histogram of gradients.
+    """Directions of strokes in each part of an image: square roots of histograms of gradients.
 
     Each pixel's gradient is split among the two nearest directions, and the parts are added up in
     a grid of overlapping Gaussian cells. Rows have length 1.
@@ -85,7 +85,7 @@ def _pools(length: int, cells: int) -> np.ndarray:
 
 
 def image_shape(X: Any, shape: Any = None) -> tuple[int, int]:
-    """Height and width of the images that rows X are; those of squares if no shape is given."""
+    """Return height and width of the images in the rows of X; square if no shape is given."""
     if shape is None:
         side = isqrt(X.shape[1]) if X.ndim == 2 else 0
         if side < 1 or side * side != X.shape[1]:

@@ -113,7 +113,7 @@ class MatrixProducts:
         return np.asarray(real + np.arange(parts)[:, None] * width)
 
     def _step(self, n: int) -> int:
-        """Features that are made at a time; the parts of so many stand side by side."""
+        """Number of features computed at a time; their parts are stored side by side."""
         return max(1, _MAX_CHUNK // max(int(self.matrices[n].shape[3]), _BLOCK_ROWS))
 
 

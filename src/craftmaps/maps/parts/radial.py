@@ -31,7 +31,7 @@ class Radial:
 
     @classmethod
     def draw(cls, X: Any, gamma: float) -> Self:
-        """The factor for rows like those of X."""
+        """Return the factor for rows like X."""
         return cls(np.asarray(X.mean(axis=0), dtype=np.float64).ravel(), float(gamma))
 
     @property
@@ -50,7 +50,7 @@ class Radial:
         return rows.astype(dtype, copy=False), factor.astype(dtype)
 
     def fill(self, X: Any, out: np.ndarray, fill: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        """Write what `fill` makes of the rows x', times r(x), a few rows at a time."""
+        """Write r(x) times the output of `fill` for the rows x', a few rows at a time."""
         step = max(_LEAST_ROWS, _BUFFER_BYTES // out.strides[0])
         for start in range(0, X.shape[0], step):
             rows, factor = self.prepared(X[start : start + step], out.dtype)
@@ -59,7 +59,7 @@ class Radial:
             filled *= factor[:, None]
 
     def check(self, n_in: int) -> None:
-        """Raise ValueError unless this takes rows of so many columns."""
+        """Raise ValueError unless this accepts rows with that many columns."""
         check_facts(self, center=self.center.shape == (n_in,), gamma=self.gamma > 0)
 
     def onnx(self, g: Any, x: str) -> tuple[str, str]:

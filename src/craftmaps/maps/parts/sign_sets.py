@@ -23,13 +23,13 @@ _POLYNOMIALS = {  # primitive, of odd degree
 
 
 def n_sign_sets(size: int) -> int:
-    """How many there are for a Hadamard matrix of that size; 1 where no field is at hand."""
+    """Return how many sets exist for a Hadamard matrix of that size; 1 if no field is known."""
     power = size.bit_length() - 1
     return 1 << _degree(power) if _degree(power) in _POLYNOMIALS else 1
 
 
 def sign_sets(size: int, which: np.ndarray) -> np.ndarray:
-    """Those of the given numbers below `n_sign_sets`, one in each row."""
+    """Return the sets with the given numbers, which are below `n_sign_sets`, one in each row."""
     power = size.bit_length() - 1
     if n_sign_sets(size) == 1:
         return np.ones((len(which), size))

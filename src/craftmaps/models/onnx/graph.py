@@ -43,7 +43,7 @@ class Graph:
         return output
 
     def constant(self, value: Any) -> str:
-        """A constant as it is; Python's numbers are float32, lists of them are shapes (int64)."""
+        """Add a constant. Python's numbers become float32, and lists become shapes (int64)."""
         array = np.asarray(value, dtype=np.float32 if type(value) is float else None)
         name = f"{self.prefix}constant_{len(self.constants)}"
         self.constants[name] = array
@@ -86,7 +86,7 @@ class Graph:
         return self.add("Reshape", x, list(shape))
 
     def transpose(self, x: str) -> str:
-        """Of a matrix."""
+        """Transpose a matrix."""
         return self.add("Transpose", x, perm=[1, 0])
 
     def concat(self, tensors: list[str], axis: int) -> str:

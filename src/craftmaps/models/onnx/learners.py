@@ -16,9 +16,9 @@ from craftmaps.tables import TableEncoder
 def outputs(
     g: Graph, x: str, fitted: Any, *, raw_scores: bool = False, return_std: bool = False
 ) -> dict[str, str]:
-    """The results of a fitted estimator for the rows x: their names, and the tensors.
+    """Add a fitted estimator to the graph, and return its outputs: tensors by their names.
 
-    With `raw_scores`, those of decision_function stand in the place of probabilities. With
+    With `raw_scores`, the scores of decision_function replace probabilities. With
     `return_std`, the standard deviations of a regressor follow its predictions.
     """
     if return_std and not isinstance(fitted, OnePassRegressor):

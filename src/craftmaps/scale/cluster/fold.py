@@ -102,7 +102,7 @@ def sums_of(
 
     `first_row` is the place of its first row among all rows. If it is not known, partitions are
     placed far apart: rows are still drawn uniformly for calibration, and dealt evenly to folds.
-    They are the sums of the squared loss, or those of `one` pass.
+    The sums belong to the squared loss, or to `one` pass of another loss.
     """
     first_row = number * _FAR_APART if first_row is None else first_row
     try:

@@ -1,4 +1,4 @@
-"""The rows that a cluster fits the map on: those of a local fit, by their places among all rows."""
+"""The rows that a cluster fits the map on, which are the same rows as in a local fit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def needs_rows(estimator: Any) -> bool:
 
 
 def names_of(estimator: Any) -> Sequence[Any] | None:
-    """The names by which columns are put in order; None where an encoder finds them itself."""
+    """Return the names that give the order of columns; None if an encoder matches them itself."""
     return None if estimator.encoder_ is not None else getattr(estimator, "feature_names_in_", None)
 
 

@@ -130,7 +130,7 @@ def is_text(kind: Any) -> bool:
 
 
 def told(name: Any, texts: Any, kind: str, row: int) -> tuple[Any, str]:
-    """What is wrong with the value of a column that is written so."""
+    """Say what is wrong with a value of a column, given as it is written in the file."""
     return name, f"{texts[row].as_py()!r} is not a {kind}"
 
 

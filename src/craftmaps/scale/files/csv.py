@@ -136,7 +136,7 @@ class CsvFiles:
         return self._bad_rows.leave_out(Piece(X, y, lines, weight), layout.path, faults)
 
     def _piece(self, layout: Layout, texts: Texts) -> Piece:
-        """The rows of which these are the values, without those that cannot be learned from."""
+        """Return the rows that have these values, without rows that cannot be learned from."""
         faults: list[Fault] = []
         features = [
             self._feature(name, texts.columns[place], faults)

@@ -1,4 +1,4 @@
-"""How files are read: what every format is told."""
+"""Options for reading files that all formats share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

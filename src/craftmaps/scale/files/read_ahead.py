@@ -1,4 +1,4 @@
-"""The next blocks are read while the last one is learnt."""
+"""Read the next blocks while the learner works on the last one."""
 
 import threading
 from collections.abc import Generator

@@ -14,7 +14,7 @@ from craftmaps.scale.files.column_types import MISSING
 _WHOLE = r"^-?(0|[1-9][0-9]*)$"
 _DECIMAL = r"^-?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|Inf|INF)$"
 MAX_EXACT_FLOAT = 2**53  # whole numbers below are floats, others may have been rounded
-MAX_CERTAIN_DIGITS = 18  # numbers of so many digits fit into 64 bits
+MAX_CERTAIN_DIGITS = 18  # numbers with up to 18 digits fit into 64 bits
 
 
 def kind_of(texts: Any) -> str:
