@@ -87,6 +87,23 @@ def test_sums_without_a_weight_are_refused(altered, zeros):
         altered(model, alter, resumable=True)
 
 
+@pytest.mark.parametrize("dtype", ["uint64", "int8"])
+@pytest.mark.parametrize("path", [["sample", "state", "labels"], ["_y"]])
+def test_labels_of_a_type_that_further_labels_do_not_fit_are_refused(altered, path, dtype):
+    """Beside int64, uint64 becomes floating point; in int8, class 200 would be class -56."""
+
+    def alter(state, arrays):
+        place = state["_stream"]["state"]
+        for key in path:
+            place = place[key]
+        place["dtype"] = dtype
+        arrays[place["array"]] = arrays[place["array"]].astype(dtype)
+
+    wide = OnePassClassifier(TensorSketch(n_components=64, random_state=0)).fit(X, LABELS)
+    with pytest.raises(ValueError, match="of type int64"):  # rows are kept if they are few
+        altered(wide, alter, resumable=True)
+
+
 def test_sums_of_small_indices_do_not_wrap_around(altered):
     def alter(state, arrays):
         state["_products"]["state"]["column"]["dtype"] = "uint8"

@@ -17,9 +17,11 @@ def check_regressor(model: Any) -> None:
     expect(isinstance(model._stream.encode, Unchanged), "targets without a code")
     expect(not model._one_target or model._n_targets == 1, "one target")
     _check_learner(model, model._n_targets)
-    sample = model._stream.sample
+    sample, buffer = model._stream.sample, model._stream.buffer
     if len(sample.Z):
         expect_array("targets of the sample", sample.labels, "f", (None, model._n_targets))
+    if buffer.filled:
+        expect_array("targets of rows", buffer.y, "f", (None, model._n_targets))
 
 
 def check_classifier(model: Any) -> None:
@@ -28,11 +30,21 @@ def check_classifier(model: Any) -> None:
     expect_array("classes", model.classes_, "biufUO", (code.n_classes,))
     expect(stream.encode is code, "one code for the learner and its sums")
     _check_learner(model, code.n_bits)
-    expect_indices("labels of the sample", stream.sample.labels, code.n_classes, (None,))
+    _expect_labels("labels of the sample", stream.sample.labels, code.n_classes)
     expect(not stream._closed or stream.temperature is not None, "a temperature")
     if stream.buffer.filled:
         _, used, _, _ = stream.buffer.used()
-        expect_indices("labels of rows", used, code.n_classes, (None,))
+        _expect_labels("labels of rows", used, code.n_classes)
+
+
+def _expect_labels(name: str, labels: np.ndarray, n_classes: int) -> None:
+    """Raise ValueError unless labels are places of classes, to which others can be appended.
+
+    The places of further classes would wrap around in a smaller type, and become floating point
+    beside uint64.
+    """
+    expect(not labels.size or labels.dtype == np.int64, f"{name} of type int64")
+    expect_indices(name, labels, n_classes, (None,))
 
 
 def check_components(model: Any) -> None:

@@ -34,5 +34,6 @@ def expect_array(name: str, array: Any, kinds: str, shape: tuple[int | None, ...
 def expect_indices(name: str, array: Any, n: int, shape: tuple[int | None, ...]) -> None:
     """Raise ValueError unless an array holds whole numbers from 0 to n - 1."""
     expect_array(name, array, "iu", shape)
+    expect(array.dtype != np.uint64, f"{name} of a type that int64 can hold")  # or sums are floats
     if array.size and not (int(array.min()) >= 0 and int(array.max()) < n):
         raise ValueError(f"{name} has numbers outside of 0 to {n - 1}")
