@@ -333,6 +333,20 @@ def test_passes_that_are_too_few_are_told():
     assert model.n_passes_ == 2
 
 
+def test_a_budget_of_seconds_ends_the_passes():
+    """The budget is over before the first pass, so that one alpha is tried, in few passes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600) > 0
+    hurried = KernelClassifier(budget="0.001s", loss="log", random_state=0).fit(X, y)
+    assert hurried.n_passes_ <= 40  # 20 to judge alpha, 20 for all rows
+    assert len(hurried.alphas_) == 1
+    assert hurried.score(X, y) > 0.7
+    calm = KernelClassifier(budget="10min", loss="log", random_state=0).fit(X, y)
+    assert len(calm.alphas_) > 1
+    assert calm.score(X, y) > 0.8
+
+
 @pytest.mark.delicate
 @pytest.mark.parametrize(
     ("parameters", "message"),

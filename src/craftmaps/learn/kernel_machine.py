@@ -1,5 +1,6 @@
 """Kernel machines with a loss of choice: what the classifier and the regressor share."""
 
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
@@ -28,6 +29,8 @@ from craftmaps.search.budget import Budget
 from craftmaps.search.report import Report
 from craftmaps.validation import is_integer, is_number
 
+_SHARE_OF_SEARCH = 0.6  # of the time for passes, that the search of alpha may take
+
 
 def _asks_for_squared(machine: Any) -> bool:
     return bool(machine.loss == "squared")
@@ -53,6 +56,7 @@ class KernelMachine(TableLearner, OnePass):
     n_folds = 5
     loss_: str | None = None  # what loss="auto" chose; None if the loss was given
     _pass_results: list[Any] | None = None  # in a checkpoint of a fit that takes several passes
+    _deadline: ClassVar[float] = np.inf  # of a budget in seconds; set during a fit
     _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
 
     @property
@@ -76,6 +80,12 @@ class KernelMachine(TableLearner, OnePass):
     @property
     @abstractmethod
     def _task(self) -> str: ...
+
+    def _fit_map(self, *args: Any, **options: Any) -> None:
+        seconds = Budget.parse(self.budget).seconds
+        if self._searches and seconds is not None:
+            self.__dict__["_deadline"] = time.monotonic() + seconds
+        super()._fit_map(*args, **options)
 
     def _new_map(self, n_rows: int | None = None) -> Any:
         if not self._searches:
@@ -186,6 +196,7 @@ class KernelMachine(TableLearner, OnePass):
     def solve(self) -> Self:
         """Compute the solution for all rows, if it is not known yet, and let the rows go."""
         super().solve()
+        self.__dict__.pop("_deadline", None)
         if isinstance(self._stream, RowsAgain):
             self._stream = self._stream.closed()
         return self
@@ -255,7 +266,8 @@ class KernelMachine(TableLearner, OnePass):
     def for_checkpoint(self) -> Self:
         """Return what a checkpoint stores: the map, and the results of the passes so far."""
         stream, light = self._stream, copy(self)
-        light.__dict__.pop("_blocks_again", None)
+        for passing in ("_blocks_again", "_deadline"):
+            light.__dict__.pop(passing, None)
         if not isinstance(stream, RowsAgain):
             return light
         light._stream = stream.closed()
@@ -277,7 +289,8 @@ class KernelMachine(TableLearner, OnePass):
 
     def _forget(self) -> None:
         super()._forget()
-        self.__dict__.pop("loss_", None)
+        for name in ("loss_", "_deadline"):
+            self.__dict__.pop(name, None)
 
     def _batches_again(self) -> Iterator[Batch]:
         for block in self._blocks_again:
@@ -325,10 +338,21 @@ class KernelMachine(TableLearner, OnePass):
             rows, self._loss_targets, self._n_columns, self.fit_intercept, self._balanced_classes
         )
         fit.loss = self._new_loss(fit)
-        machine = fit.machine(self.max_passes)
+        machine, now = fit.machine(self.max_passes), time.monotonic()
+        machine.deadline = now + _SHARE_OF_SEARCH * (self._deadline - now)
         alpha, alphas, scores, start = fit.chosen(machine, self.alpha)
+        if not machine.has_time:
+            machine.converged = True  # the search of alpha may be cut short, without a warning
+        machine.deadline = self._deadline
         (end,) = machine.descend(alpha, [start], [None], self.tol)
-        if not machine.converged:
+        if not (machine.converged or machine.has_time):
+            warnings.warn(
+                f"the budget of {self.budget} was over before the loss was minimized; a larger "
+                f"budget gives a better model.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        elif not machine.converged:
             warnings.warn(
                 f"{machine.n_passes} passes did not minimize the loss at alpha={alpha:.3g} to "
                 f"tol={self.tol:g}; raise alpha, tol or max_passes.",

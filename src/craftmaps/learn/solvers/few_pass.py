@@ -9,6 +9,7 @@ A descent asks for values and gradients at points and never sees rows. Several d
 alphas, other folds left out) share a pass: their scores are one matrix product.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from craftmaps.learn.passes import PassSums, Point
 _MEMORY = 8  # pairs of steps and changes of the gradient that L-BFGS keeps
 _ENOUGH_SLOPE = 0.9  # a step is taken unless the slope at its end is this share of the first, up
 _JITTER = 10.0  # units of rounding, times the mean of the diagonal, that keep P positive definite
+_LEAST_PASSES = 20  # of a descent, however late it is
 _SEARCH_TOLERANCE = 1e-3  # while alphas are compared
 _LEAST_SCALE = 1e-4  # of the first gain, with which smaller objectives are not compared
 _EQUAL = 5e-3  # relative difference of losses of rows held out that does not count
@@ -208,6 +210,9 @@ class Machine:
     fit_intercept : bool
     max_passes : int
         Passes after which there is a warning.
+    deadline : float
+        The time, by `time.monotonic()`, after which a descent ends that has made 20 passes. With
+        fewer passes, a model would be worth nothing.
     """
 
     first: FirstSums
@@ -216,6 +221,7 @@ class Machine:
     n_outputs: int
     fit_intercept: bool = True
     max_passes: int = 200
+    deadline: float = field(default=np.inf, init=False)
     n_passes: int = field(default=0, init=False)
     converged: bool = field(default=True, init=False)
     condition: float = field(default=1.0, init=False)  # of the last preconditioner
@@ -236,8 +242,10 @@ class Machine:
         precondition = Preconditioner.of(self.first.hessian, self.first.weight, alpha, self.penalty)
         self.condition = precondition.condition()
         descents = [Descent(start) for start in starts]
-        active = list(range(len(descents)))
+        active, first = list(range(len(descents))), self.n_passes
         while active and self.n_passes < self.max_passes:
+            if self.n_passes - first >= _LEAST_PASSES and not self.has_time:
+                break
             points = [self.point(descents[i].trial, folds[i]) for i in active]
             sums = self.evaluate(points)
             self.n_passes += 1
@@ -257,6 +265,11 @@ class Machine:
             self.converged = self.converged and len(active) == len(open_)
         self.converged = self.converged and not active
         return descents
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the deadline is still to come."""
+        return time.monotonic() < self.deadline
 
     def _scale(self, descent: Descent) -> float:
         """What gains are compared with: the objective, or the first gain if that is less.
@@ -331,6 +344,8 @@ def search(
         first_ends = ends
         for step in (-1, 1):
             while lowest <= 10.0 ** ((power + step) / _STEPS) and power + step <= last:
+                if not machine.has_time:
+                    break
                 power += step
                 if not improves(10.0 ** (power / _STEPS)):
                     break
