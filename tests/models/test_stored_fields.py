@@ -5,7 +5,15 @@ import pytest
 from scipy import sparse
 
 import craftmaps
-from craftmaps import CraftMap, Gaussian, Nystroem, OnePassClassifier, Polynomial, TensorSketch
+from craftmaps import (
+    CraftMap,
+    Gaussian,
+    Nystroem,
+    OnePassClassifier,
+    Polynomial,
+    RandomMaclaurin,
+    TensorSketch,
+)
 from craftmaps.maps.base import FeatureMap
 from craftmaps.storage import array_file, storable
 from craftmaps.storage.fields import fields_of, matches
@@ -112,6 +120,18 @@ def test_sums_of_small_indices_do_not_wrap_around(altered):
 
     feature_map = CraftMap(Polynomial(3), 20, n_up=60, h01="none", random_state=0)
     with pytest.raises(ValueError, match="do not fit together"):
+        altered(feature_map.fit(X), alter)
+
+
+@pytest.mark.parametrize("name", ["rotations", "blocks", "degree", "length", "column", "offset"])
+def test_indices_of_an_unsigned_type_are_refused(altered, name):
+    """Loops combine them with int64, and uint64 beside int64 becomes floating point."""
+
+    def alter(state, arrays):
+        state["_products"]["state"][name]["dtype"] = "uint8"
+
+    feature_map = RandomMaclaurin(Polynomial(3), 25, complex_to_real=True, random_state=0)
+    with pytest.raises(ValueError, match=f"do not fit together.*{name}"):
         altered(feature_map.fit(X), alter)
 
 

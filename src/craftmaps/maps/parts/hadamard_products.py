@@ -178,6 +178,9 @@ class HadamardProducts:
         names = ("gather", "rotations", "blocks", "degree", "length", "column", "offset")
         whole = {name: is_whole(getattr(self, name)) for name in names}
         check_facts(self, **whole)
+        # loops subtract all but the first of these, and differences of unsigned types are uint64
+        signed = {name: getattr(self, name).dtype.kind == "i" for name in names[1:]}
+        check_facts(self, **signed)
         # files store small types, in which sums would wrap around
         arrays = (getattr(self, name).astype(np.int64) for name in names)
         gather, rotations, blocks, degree, length, column, offset = arrays
