@@ -24,6 +24,7 @@ class ClassLearner(ClassifierMixin, Learner):
     n_bits: int | None
     decoding: str
     class_weight: Any
+    class_sums: Any = False
     random_state: Any
     classes_: np.ndarray
     _code: OneVsRest | CodeMatrix | OneBit
@@ -136,10 +137,10 @@ class ClassLearner(ClassifierMixin, Learner):
     def _check_targets(self, y: np.ndarray, *, whole: bool = False) -> None:
         given = self.class_weight
         if isinstance(given, str) and given == "balanced":
-            if not whole:
+            if not whole and not self.class_sums:
                 raise ValueError(
                     "class_weight='balanced' needs all labels at once, which a stream has not; "
-                    "give the weights as a dict, or use fit."
+                    "use OnePassClassifier(class_sums=True), or fit, or give the weights as a dict."
                 )
         elif isinstance(given, dict):
             labels = set(np.unique(y).tolist()) if whole else set()
@@ -156,7 +157,7 @@ class ClassLearner(ClassifierMixin, Learner):
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
     ) -> np.ndarray | None:
         """The weights of rows times those of their classes; a class without a weight has 1."""
-        if self.class_weight is None:
+        if self.class_weight is None or self.class_sums:  # class sums are weighted when solved
             return weights
         if isinstance(self.class_weight, dict):
             known = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]

@@ -1,17 +1,20 @@
 """Ridge classification on features, from one pass."""
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
 
 from craftmaps.learn.calibration import brier_score, temperature
+from craftmaps.learn.class_sums import class_factors
 from craftmaps.learn.classes import ClassLearner
 from craftmaps.learn.codes import DISCRIMINANT
 from craftmaps.learn.intervals import check_coverage, set_scores, sets
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import Loss, OnePass
+from craftmaps.learn.solvers.choose import is_sequence
+from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable
 
@@ -46,7 +49,8 @@ class OnePassClassifier(ClassLearner, OnePass):
         predictions, which often makes fewer errors with many classes.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes. "balanced" needs `fit`, which sees all labels before it starts.
+        Weights of classes. "balanced" needs `fit`, which sees all labels before it starts, or
+        `class_sums`.
     alpha_per_target : bool, default=False
         Whether each bit may get its own alpha.
     n_folds : int, default=5
@@ -61,6 +65,12 @@ class OnePassClassifier(ClassLearner, OnePass):
     decay : float or None, default=None
         Factor on the weight of every earlier row when another row arrives, for streams that
         change. With 0.999, a row counts half after 700 others. None forgets nothing.
+    class_sums : bool, default=False
+        Whether to keep one set of sums per class. It takes as many operations, and as many times
+        the memory as there are classes, and is refused if that is more than there is. Class
+        weights are then applied to the sums, so "balanced" is exact in streams too: `partial_fit`,
+        `fit_blocks` of an iterator, `merge`, Dask and Spark give the model of `fit`. Rows of weight
+        0 are not counted. alpha must not be a sequence.
     random_state : int, RandomState instance, Generator or None, default=None
         For random codes. The feature map has its own.
 
@@ -132,6 +142,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         block_rows: int = 4096,
         map_rows: int | None = DEFAULT_MAP_ROWS,
         decay: float | None = None,
+        class_sums: bool = False,
         random_state: Any = None,
     ) -> None:
         self.feature_map = feature_map
@@ -146,6 +157,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         self.block_rows = block_rows
         self.map_rows = map_rows
         self.decay = decay
+        self.class_sums = class_sums
         self.random_state = random_state
 
     @property
@@ -220,6 +232,8 @@ class OnePassClassifier(ClassLearner, OnePass):
         weights : ndarray of shape (n_rows,)
         """
         predicted, labels, weights = super().leave_one_out()
+        if self._stream.by_class:
+            weights = weights * self._class_factors()[labels]
         return self.decoder_.scores(predicted), labels, weights
 
     def _calibrate(self) -> None:
@@ -246,10 +260,45 @@ class OnePassClassifier(ClassLearner, OnePass):
         scores = self._code.scores
         return lambda predicted: np.array([brier_score(scores(predicted), targets, weights)])
 
+    def _fold_kind(self) -> tuple[int, bool]:
+        return (len(self.classes_), True) if self.class_sums else super()._fold_kind()
+
+    def _solve(self) -> Solution:
+        return self._weighted()._solve() if self._stream.by_class else super()._solve()
+
+    def _left_out_predictions(self, solution: Solution) -> np.ndarray:
+        if self._stream.by_class:
+            return self._weighted()._left_out_predictions(solution)
+        return super()._left_out_predictions(solution)
+
+    def _weighted(self) -> Self:
+        """Return a copy that has the sums of all rows, with the weights of their classes."""
+        weighted = copy(self)
+        weighted._stream = self._stream.with_class_weights(self._class_factors())
+        return weighted
+
+    def _class_factors(self) -> np.ndarray:
+        return class_factors(self.class_weight, self.classes_, self._stream.class_counts())
+
     def _wants_discriminant(self) -> bool:
         return self.decoding == DISCRIMINANT
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.class_sums, bool | np.bool_):
+            raise ValueError(f"class_sums must be True or False, got {self.class_sums!r}.")
+        if self.class_sums and is_sequence(self.alpha):
+            raise ValueError(
+                "class_sums=True keeps one set of sums per class, and none per fold; give one "
+                "alpha, 'auto' or 'gcv' instead of a sequence."
+            )
+
     def _check_mergeable(self, other: "OnePassClassifier") -> None:
+        if self._stream.by_class != other._stream.by_class:
+            raise ValueError(
+                "one classifier has class_sums=True and the other has not, so their sums do not "
+                "add; give both the same class_sums."
+            )
         mine, theirs = self.code_matrix_, other.code_matrix_
         if (mine is None) != (theirs is None) or not np.array_equal(mine, theirs):  # type: ignore[arg-type]
             raise ValueError(

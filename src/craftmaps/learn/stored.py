@@ -30,6 +30,7 @@ def check_classifier(model: Any) -> None:
     _check_learner(model, code.n_bits)
     expect_indices("labels of the sample", stream.sample.labels, code.n_classes, (None,))
     expect(not stream._closed or stream.temperature is not None, "a temperature")
+    expect(not stream.by_class or len(stream.folds) == code.n_classes, "sums for each class")
     if stream.buffer.filled:
         _, used, _, _ = stream.buffer.used()
         expect_indices("labels of rows", used, code.n_classes, (None,))
