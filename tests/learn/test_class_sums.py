@@ -1,12 +1,14 @@
 """Sums per class: exact class weights in streams that are read once."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import craftmaps
 from craftmaps import (
@@ -250,5 +252,99 @@ def test_without_class_sums_a_stream_cannot_balance() -> None:
             model.partial_fit(X, y)
 
 
-def test_scikit_learn_accepts_it() -> None:
-    check_estimator(OnePassClassifier(class_sums=True))
+@parametrize_with_checks(
+    [
+        OnePassClassifier(class_sums=True),
+        OnePassClassifier(class_sums=True, class_weight="own-class"),
+    ]
+)
+def test_scikit_learn_accepts_it(estimator, check) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+OWN = {"class_weight": "own-class", "alpha": 0.1}
+
+
+def own_class_by_hand(weight: float, rows: np.ndarray, alpha: float = 0.1) -> list[Ridge]:
+    """One ridge regression per class, whose own rows have a weight."""
+    Z = MAP.transform(X[rows])
+    return [
+        Ridge(alpha=alpha).fit(
+            Z, np.where(y[rows] == c, 1, -1), np.where(y[rows] == c, weight, 1) * WEIGHTS[rows]
+        )
+        for c in range(10)
+    ]
+
+
+def test_own_class_is_one_regression_per_class() -> None:
+    stream = fed(learner(**OWN), [130, 700])
+    weight = stream.own_class_weight_
+    assert weight == pytest.approx(10.0)
+    models = own_class_by_hand(weight, np.arange(len(X)))
+    expected = np.column_stack([model.predict(MAP.transform(X)) for model in models])
+    np.testing.assert_allclose(stream.decision_function(X), expected, atol=SAME)
+
+
+def test_own_class_leaves_out_whole_rows() -> None:
+    """A row with all its weight in its own target, which is not a part of several equal rows."""
+    model = learner(**OWN).fit(X, y)
+    scores, labels, _ = model.leave_one_out()
+    sample = model._stream.sample
+    Z = MAP.transform(X)
+    for place in (0, 100, 1000):
+        row = int(np.abs(Z - sample.Z[place]).sum(axis=1).argmin())
+        assert y[row] == labels[place]
+        weights = np.where(y == labels[place], model.own_class_weight_, 1.0)
+        weights[row] = 0
+        target = np.where(y == labels[place], 1, -1)
+        without = Ridge(alpha=0.1).fit(Z, target, weights).predict(Z[[row]])
+        assert scores[place, labels[place]] == pytest.approx(float(without[0]), abs=SAME)
+
+
+def test_own_class_makes_fewer_errors_with_few_features() -> None:
+    train, test = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
+    feature_map = RandomMaclaurin(Polynomial(degree=4), n_components=40, random_state=0)
+    plain = OnePassClassifier(feature_map).fit(X[train], y[train])
+    own = OnePassClassifier(feature_map, class_sums=True, class_weight="own-class")
+    own.fit(X[train], y[train])
+    wrong = [np.sum(model.predict(X[test]) != y[test]) for model in (plain, own)]
+    assert wrong[1] < 0.8 * wrong[0]
+
+
+def test_own_class_does_not_depend_on_blocks(tmp_path: Path) -> None:
+    whole = learner(class_weight="own-class").fit(X, y, WEIGHTS)
+    stream = fed(learner(class_weight="own-class"), [7, 8, 300])
+    assert stream.alpha_ == whole.alpha_
+    assert difference(stream, whole) < SAME
+    assert stream.temperature_ == pytest.approx(whole.temperature_, rel=1e-6)
+    parts = [fed(learner(**OWN), [], slice(start, start + 700)) for start in (700, 0)]
+    assert difference(parts[0].merge(parts[1]), learner(**OWN).fit(X, y, WEIGHTS)) < SAME
+
+
+def test_own_class_with_fewer_rows_than_features() -> None:
+    few = np.arange(E - 16)
+    stream = fed(learner(**OWN), [30], slice(0, len(few)))
+    weight = stream.own_class_weight_
+    assert stream._stream.n_kept == len(few)
+    assert weight > 1
+    models = own_class_by_hand(weight, few)
+    expected = np.column_stack([model.predict(MAP.transform(X)) for model in models])
+    np.testing.assert_allclose(stream.decision_function(X), expected, atol=SAME)
+
+
+def test_own_class_of_two_classes_is_plain() -> None:
+    two = y % 2
+    own = learner(**OWN).fit(X, two)
+    assert own.own_class_weight_ == 1
+    assert difference(own, in_memory(class_weight=None, alpha=0.1).fit(X, two)) < SAME
+
+
+def test_own_class_needs_class_sums_and_targets_of_classes() -> None:
+    for model in (in_memory(**OWN), KernelClassifier(MAP, class_weight="own-class")):
+        with pytest.raises(ValueError, match="OnePassClassifier with class_sums=True"):
+            model.fit(X, y)
+    for options in ({"codes": "random"}, {"decoding": "discriminant"}):
+        with pytest.raises(ValueError, match="needs codes='one-vs-rest'"):
+            learner(**OWN, **options).fit(X, y)

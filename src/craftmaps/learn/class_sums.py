@@ -8,6 +8,11 @@ import numpy as np
 from craftmaps.learn.normal_equations import NormalEquations
 
 
+def is_own_class(class_weight: Any) -> bool:
+    """Whether the rows of a class weigh more in the target of that class only."""
+    return isinstance(class_weight, str) and class_weight == "own-class"
+
+
 def class_factors(class_weight: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the factor on the weights of the rows of each class.
 

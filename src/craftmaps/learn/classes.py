@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.base import Learner
+from craftmaps.learn.class_sums import is_own_class
 from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
 from craftmaps.learn.discriminant import Discriminant
 from craftmaps.learn.row_checks import FLOATS, refuse_text
@@ -150,8 +151,11 @@ class ClassLearner(ClassifierMixin, Learner):
                     f"class_weight names {next(iter(unknown))!r}, which no row has, and not "
                     f"{next(iter(unnamed))!r}; name classes as they are in y."
                 )
-        elif given is not None:
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r}.")
+        elif given is not None and not (self.class_sums and is_own_class(given)):
+            raise ValueError(
+                f"class_weight must be a dict, 'balanced' or None, or 'own-class' for a "
+                f"OnePassClassifier with class_sums=True, got {given!r}."
+            )
 
     def _row_weights(
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
