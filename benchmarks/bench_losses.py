@@ -31,9 +31,9 @@ TRAINING_ROWS = 20_000  # at most, for probabilities
 BLOCK_ROWS = 4096
 BINS = 15  # of probabilities, for the calibration error
 SEEDS = 3
-PEER_FEATURES, PEER_ALPHAS, PEER_ITERATIONS = 1024, (1.0, 0.1), 1000
-TOLERANCES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4)
-EQUAL_OBJECTIVES = 1e-6  # relative difference
+PEER_FEATURES, PEER_ALPHA, PEER_ITERATIONS = 1024, 1.0, 1000
+TOLERANCES = (1e-2, 1e-3, 1e-4)  # the last is the default
+WARM_ROWS = 2000  # of a first fit, which compiles the loops
 GROWTH_FEATURES, GROWTH_ROWS = (256, 512, 1024, 2048), 32_768
 OWN_CLASS_SIZES = {"pendigits": (64, 128, 256, 512), "letter": (256, 512)}
 
@@ -88,26 +88,26 @@ def peers() -> str:
     """CPU time to the objective that scikit-learn's LogisticRegression reaches by default."""
     X, y, *_ = unit_rows("mnist")
     Z = craft("mnist", PEER_FEATURES, 0).fit_transform(X)
-    lines = []
-    for alpha in PEER_ALPHAS:
-        theirs = LogisticRegression(C=1 / alpha, max_iter=PEER_ITERATIONS)
-        their_seconds, _ = cpu_seconds(lambda theirs=theirs: theirs.fit(Z, y))  # type: ignore[misc]
-        goal = objective(theirs, Z, y, alpha)
-        for tol in TOLERANCES:  # the loosest that gets there
-            ours = KernelClassifier(None, loss="log", alpha=alpha, tol=tol)
-            seconds, _ = cpu_seconds(lambda ours=ours: ours.fit(Z, y))  # type: ignore[misc]
-            reached = objective(ours, Z, y, alpha)
-            if reached <= goal * (1 + EQUAL_OBJECTIVES):
-                break
-        cells = [f"{goal:.3f}", f"{reached:.3f}", f"{their_seconds:.1f}", f"{seconds:.1f}"]
-        lines.append([alpha, *cells, f"{their_seconds / seconds:.1f} x"])
-    header = ["alpha", "their objective", "ours", "their CPU s", "ours, CPU s", "ratio"]
+    KernelClassifier(None, loss="log", alpha=PEER_ALPHA).fit(Z[:WARM_ROWS], y[:WARM_ROWS])
+    theirs = LogisticRegression(C=1 / PEER_ALPHA, max_iter=PEER_ITERATIONS)
+    their_seconds, _ = cpu_seconds(lambda: theirs.fit(Z, y))
+    goal = objective(theirs, Z, y, PEER_ALPHA)
+    lines: list[list[Any]] = [
+        [f"LogisticRegression, {int(theirs.n_iter_[0])} iterations", f"{goal:.4f}"]
+    ]
+    lines[0] += [f"{their_seconds:.1f}", ""]
+    for tol in TOLERANCES:
+        ours = KernelClassifier(None, loss="log", alpha=PEER_ALPHA, tol=tol)
+        seconds, _ = cpu_seconds(lambda ours=ours: ours.fit(Z, y))  # type: ignore[misc]
+        reached = objective(ours, Z, y, PEER_ALPHA)
+        name = f"KernelClassifier, tol = {tol:g}"
+        lines.append([name, f"{reached:.4f}", f"{seconds:.1f}", f"{their_seconds / seconds:.1f} x"])
     return (
-        f"CPU time to the objective of scikit-learn's LogisticRegression (lbfgs, at most "
-        f"{PEER_ITERATIONS:,} iterations), on the same features of {len(Z):,} rows of MNIST, "
-        f"CraftMap with {PEER_FEATURES:,} features and D = 8 E, with the same penalty. `tol` is "
-        f"the loosest of {', '.join(map(str, TOLERANCES))} that reaches their objective to "
-        f"{EQUAL_OBJECTIVES:.0e}. The bar is 5 x.\n\n" + table(header, lines)
+        f"CPU time to the objective of scikit-learn's LogisticRegression (lbfgs, its default "
+        f"tolerance), on the same features of {len(Z):,} rows of MNIST, CraftMap with "
+        f"{PEER_FEATURES:,} features and D = 8 E, with the same penalty, alpha = {PEER_ALPHA:g}. "
+        f"The bar is 5 x at an objective that is not larger.\n\n"
+        + table(["fit", "objective", "CPU s", "speed"], lines)
     )
 
 
@@ -123,6 +123,8 @@ def growth() -> str:
     """CPU time of log-loss fits, alpha search included, as the number of features grows."""
     X, y, *_ = unit_rows("mnist")
     X, y = X[:GROWTH_ROWS], y[:GROWTH_ROWS]
+    craft_map = FrozenEstimator(craft("mnist", GROWTH_FEATURES[0], 0).fit(X))
+    KernelClassifier(craft_map, loss="log").fit(X[:WARM_ROWS], y[:WARM_ROWS])
     seconds = []
     for size in GROWTH_FEATURES:
         model = KernelClassifier(FrozenEstimator(craft("mnist", size, 0).fit(X)), loss="log")
@@ -164,7 +166,7 @@ def own_class() -> str:
             lines.append([name, size, *cells])
     header = ["data", "E", "plain, wrong %", "own-class, wrong %", "plain, CPU s", "own-class"]
     return (
-        "`OnePassClassifier` with and without `class_sums=True, class_weight=\"own-class\"`: "
+        '`OnePassClassifier` with and without `class_sums=True, class_weight="own-class"`: '
         f"CraftMap with D = 8 E (pendigits) or FourierFeatures (letter), means of {SEEDS} seeds."
         "\n\n" + table(header, lines)
     )
