@@ -98,6 +98,12 @@ def test_the_log_loss_equals_the_local_fit(cluster, data, feature_map):
         np.testing.assert_allclose(scores, local.decision_function(data[0]), atol=1e-5)
 
 
+def test_class_sums_equal_the_local_fit(cluster, data, feature_map):
+    local = OnePassClassifier(feature_map, class_weight="balanced").fit(*data)
+    model = OnePassClassifier(feature_map, class_weight="balanced", class_sums=True)
+    assert_same(fit(model, *arrays(data)), local, data[0])
+
+
 def test_other_cuts_of_columns_labels_and_rows(cluster, data, feature_map, local):
     X, y = da.from_array(data[0], chunks=(700, 4)), da.from_array(data[1], chunks=900)
     assert_same(fit(OnePassClassifier(feature_map), X, y), local, data[0])

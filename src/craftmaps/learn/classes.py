@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.base import Learner
+from craftmaps.learn.class_sums import is_own_class
 from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
 from craftmaps.learn.discriminant import Discriminant
 from craftmaps.learn.row_checks import FLOATS, refuse_text
@@ -24,6 +25,7 @@ class ClassLearner(ClassifierMixin, Learner):
     n_bits: int | None
     decoding: str
     class_weight: Any
+    class_sums: Any = False
     random_state: Any
     classes_: np.ndarray
     _code: OneVsRest | CodeMatrix | OneBit
@@ -136,10 +138,10 @@ class ClassLearner(ClassifierMixin, Learner):
     def _check_targets(self, y: np.ndarray, *, whole: bool = False) -> None:
         given = self.class_weight
         if isinstance(given, str) and given == "balanced":
-            if not whole:
+            if not whole and not self.class_sums:
                 raise ValueError(
                     "class_weight='balanced' needs all labels at once, which a stream has not; "
-                    "give the weights as a dict, or use fit."
+                    "use OnePassClassifier(class_sums=True), or fit, or give the weights as a dict."
                 )
         elif isinstance(given, dict):
             labels = set(np.unique(y).tolist()) if whole else set()
@@ -149,14 +151,17 @@ class ClassLearner(ClassifierMixin, Learner):
                     f"class_weight names {next(iter(unknown))!r}, which no row has, and not "
                     f"{next(iter(unnamed))!r}; name classes as they are in y."
                 )
-        elif given is not None:
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r}.")
+        elif given is not None and not (self.class_sums and is_own_class(given)):
+            raise ValueError(
+                f"class_weight must be a dict, 'balanced' or None, or 'own-class' for a "
+                f"OnePassClassifier with class_sums=True, got {given!r}."
+            )
 
     def _row_weights(
         self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
     ) -> np.ndarray | None:
         """The weights of rows times those of their classes; a class without a weight has 1."""
-        if self.class_weight is None:
+        if self.class_weight is None or self.class_sums:  # class sums are weighted when solved
             return weights
         if isinstance(self.class_weight, dict):
             known = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]

@@ -1,4 +1,4 @@
-"""Sums of rows per fold: row i of a stream belongs to fold i mod n_folds."""
+"""Several sets of sums of one stream: one per fold, or one per class."""
 
 import numpy as np
 
@@ -16,11 +16,11 @@ def add_to_folds(
     Z: np.ndarray,
     Y: np.ndarray,
     weights: np.ndarray,
-    index: np.ndarray,
+    numbers: np.ndarray,
     *,
     overwrite: bool = False,
 ) -> None:
-    """Add rows whose places in the stream are `index`; with `overwrite`, Z is work space."""
+    """Add each row to the fold with its entry in `numbers`; with `overwrite`, Z is work space."""
     if not len(Z):
         return
     some_weights = None if (weights == 1).all() else weights
@@ -28,6 +28,7 @@ def add_to_folds(
         folds[0].update(Z, Y, some_weights, overwrite=overwrite)
         return
     for number, fold in enumerate(folds):
-        rows = index % len(folds) == number
-        some = None if some_weights is None else some_weights[rows]
-        fold.update(Z[rows], Y[rows], some, overwrite=True)
+        rows = numbers == number
+        if rows.any():
+            some = None if some_weights is None else some_weights[rows]
+            fold.update(Z[rows], Y[rows], some, overwrite=True)

@@ -114,7 +114,7 @@ class OnePass(Mergeable):
         self, feature_map: Any, n_features: int, n_rows: int | None, dtype: np.dtype
     ) -> FeatureStream:
         capacity = self.block_rows if n_rows is None else min(self.block_rows, n_rows)
-        n_folds = self.n_folds if is_sequence(self.alpha) else 1
+        n_folds, by_class = self._fold_kind()
         penalized = hasattr(feature_map, "penalty")
         if n_rows is not None and n_rows < n_features:
             kind = self._choice(n_rows, n_features, penalized=False)
@@ -123,7 +123,8 @@ class OnePass(Mergeable):
             capacity = n_rows
         else:
             copy = not is_number(self.alpha) or not in_place(self.fit_intercept, penalized)
-            refuse_if_too_large(n_features, self._n_columns, dtype.itemsize, n_folds, copy=copy)
+            sizes = (n_features, self._n_columns, dtype.itemsize, n_folds)
+            refuse_if_too_large(*sizes, copy=copy, by_class=by_class)
         sample_rows, calibrates = self._sample_rows()
         return FeatureStream(
             feature_map,
@@ -135,7 +136,12 @@ class OnePass(Mergeable):
             sample_rows,
             calibrates,
             1.0 if self.decay is None else float(self.decay),
+            by_class,
         )
+
+    def _fold_kind(self) -> tuple[int, bool]:
+        """Number of folds, each of which has sums of its own, and whether they are classes."""
+        return (self.n_folds if is_sequence(self.alpha) else 1), False
 
     def _solve(self) -> Solution:
         stream = self._stream

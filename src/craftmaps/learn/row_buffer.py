@@ -79,6 +79,12 @@ class RowBuffer:
         self.weights = self.weights.copy()
         self.weights[: self.filled] *= factor
 
+    def weigh(self, factors: np.ndarray) -> None:
+        """Multiply the weight of each row by the factor of its class."""
+        _, y, weights, _ = self.used()
+        self.weights = self.weights.copy()
+        self.weights[: self.filled] = weights * factors[y.astype(np.int64)]
+
     def relabel(self, new_labels: np.ndarray) -> None:
         """Replace each class index by `new_labels` of it."""
         if self.filled:

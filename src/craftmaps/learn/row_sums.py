@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from craftmaps.learn import class_sums
 from craftmaps.learn.codes import Encode
 from craftmaps.learn.folds import add_to_folds, empty_folds
 from craftmaps.learn.normal_equations import NormalEquations
@@ -33,17 +34,28 @@ class RowSums:
         Turns targets as rows have them into a matrix.
     n_folds : int, default=1
         Row i of the stream belongs to fold i mod n_folds.
+    by_class : bool, default=False
+        Whether the rows of each class have a fold of their own instead. There are as many folds
+        as classes then, and the targets of rows are places of classes.
     """
 
+    by_class = False  # also in model files that do not have this field
     _doubles: bool | None = None  # whether to sum products in float64; None before the first sums
     _shares_sums = False  # True in a draft that has not changed the sums of its original yet
 
     def __init__(
-        self, n_features: int, capacity: int, dtype: np.dtype, encode: Encode, n_folds: int = 1
+        self,
+        n_features: int,
+        capacity: int,
+        dtype: np.dtype,
+        encode: Encode,
+        n_folds: int = 1,
+        by_class: bool = False,
     ) -> None:
         self.n_features = n_features
         self.encode = encode
         self.folds = empty_folds(n_folds)
+        self.by_class = by_class
         self.buffer = RowBuffer(capacity, n_features, dtype)
 
     def draft(self) -> Self:
@@ -85,6 +97,12 @@ class RowSums:
         """Return the sums of all rows so far, without emptying the buffer."""
         return self.draft().problem(fit_intercept=True, spanned=False).total()
 
+    def class_counts(self) -> np.ndarray:
+        """Return the number of rows of each class, if each class has its own sums."""
+        counts = np.array([fold.n_rows for fold in self.folds])
+        _, y, _, _ = self.buffer.used()
+        return counts + np.bincount(y.astype(np.int64), minlength=len(counts))
+
     def kept(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return features, targets before encoding, and weights of the rows in the buffer."""
         return self.buffer.used()[:3]
@@ -108,6 +126,12 @@ class RowSums:
         if self.buffer.is_full:
             self._flush()
         return self.buffer.claim(n_rows, y)
+
+    def _weigh_classes(self, factors: np.ndarray) -> None:
+        """Multiply the weights of rows by a factor per class, and put all rows into one fold."""
+        self.buffer.weigh(factors)
+        self.folds = [class_sums.weighted_total(self.folds, factors)]
+        self.by_class = self._shares_sums = False
 
     def _merge_sums(self, other: "RowSums") -> None:
         """Add the rows of another object of this kind, which is not changed."""
@@ -133,6 +157,11 @@ class RowSums:
         for fold in self.folds:
             if fold.n_features:
                 fold.add_constant_targets(positions, -1.0)
+        if self.by_class:
+            more = empty_folds(len(self.folds) + len(positions))
+            for place, fold in zip(new_labels, self.folds, strict=True):
+                more[place] = fold.share_work(more[positions[0]])
+            self.folds = more
         self.buffer.relabel(new_labels)
 
     def _remove_rows(self, Z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
@@ -140,16 +169,18 @@ class RowSums:
         if not self._has_sums:
             self.buffer.remove(Z, y, weights)
             return
-        if len(self.folds) > 1:
+        if len(self.folds) > 1 and not self.by_class:
             raise ValueError(
                 "rows of folds cannot be removed, because it is not known which fold they are in; "
                 "give one alpha, or 'auto', instead of a sequence."
             )
         self._flush()
         self._own_sums()
-        part = NormalEquations()
-        part.update(Z.astype(self._precision), self.encode(y), weights, overwrite=True)
-        self.folds[0].subtract(part)
+        removed = empty_folds(len(self.folds))
+        Z = Z.astype(self._precision)
+        add_to_folds(removed, Z, self.encode(y), weights, y, overwrite=True)
+        for fold, part in zip(self.folds, removed, strict=True):
+            fold.subtract(part)
 
     def _flush(self) -> None:
         Z, y, weights, index = self.buffer.used()
@@ -158,8 +189,12 @@ class RowSums:
         self._own_sums()
         Z = Z.astype(self._precision, copy=False)
         overwrite = not self.buffer.shared
-        add_to_folds(self.folds, Z, self.encode(y), weights, index, overwrite=overwrite)
+        numbers = self._fold_numbers(y, index)
+        add_to_folds(self.folds, Z, self.encode(y), weights, numbers, overwrite=overwrite)
         self.buffer.clear()
+
+    def _fold_numbers(self, y: np.ndarray, index: np.ndarray) -> np.ndarray:
+        return y if self.by_class else index % len(self.folds)
 
     def _own_sums(self) -> None:
         """Copy shared sums before they are changed."""
@@ -182,5 +217,6 @@ class RowSums:
         centre = Z.mean(axis=0, dtype=np.float64) if fit_intercept else np.zeros(self.n_features)
         space = RowSpace(Z, centre)
         folds = empty_folds(len(self.folds))
-        add_to_folds(folds, space.coordinates, self.encode(y), weights, index)
+        numbers = self._fold_numbers(y, index)
+        add_to_folds(folds, space.coordinates, self.encode(y), weights, numbers)
         return Problem(folds, space)

@@ -32,6 +32,7 @@ def check_classifier(model: Any) -> None:
     _check_learner(model, code.n_bits)
     _expect_labels("labels of the sample", stream.sample.labels, code.n_classes)
     expect(not stream._closed or stream.temperature is not None, "a temperature")
+    expect(not stream.by_class or len(stream.folds) == code.n_classes, "sums for each class")
     if stream.buffer.filled:
         _, used, _, _ = stream.buffer.used()
         _expect_labels("labels of rows", used, code.n_classes)

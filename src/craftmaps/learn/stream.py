@@ -38,6 +38,8 @@ class FeatureStream(RowSums):
         Whether to keep the sample when there are more rows than features.
     decay : float, default=1.0
         Factor on the weight of every earlier row when another row arrives.
+    by_class : bool, default=False
+        As in `RowSums`.
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class FeatureStream(RowSums):
         "conformal": Conformal | None,
         "decay": float,
         "n_forgotten": int,
+        "by_class": bool,
         "_calibrates": bool,
         "_doubles": bool | None,
         "_Z": np.ndarray,
@@ -96,8 +99,9 @@ class FeatureStream(RowSums):
         sample_rows: int = 0,
         calibrates: bool = True,
         decay: float = 1.0,
+        by_class: bool = False,
     ) -> None:
-        super().__init__(n_features, capacity, dtype, encode, n_folds)
+        super().__init__(n_features, capacity, dtype, encode, n_folds, by_class)
         self.feature_map = feature_map
         self.n_rows = 0
         self.first_row = 0
@@ -182,9 +186,20 @@ class FeatureStream(RowSums):
             self.sample.size,
             self._calibrates,
             self.decay,
+            self.by_class,
         )
         empty._doubles = self._doubles
         return empty
+
+    def with_class_weights(self, factors: np.ndarray) -> Self:
+        """Return a copy of one fold in which each row weighs the factor of its class more."""
+        if self.n_kept is None:
+            self._flush()  # so that the buffer is added once, not to every such copy
+        weighted = self.draft()
+        weighted._weigh_classes(factors)
+        labels = weighted.sample.labels.astype(np.int64)
+        weighted.sample.weights = weighted.sample.weights * factors[labels]
+        return weighted
 
     def to_bytes(self) -> bytes:
         """Return what was seen as bytes, without the map and the code, which the receiver has."""
@@ -208,7 +223,13 @@ class FeatureStream(RowSums):
     def closed(self) -> "FeatureStream":
         """Return what predictions need: the solution without the sums."""
         bare = FeatureStream(
-            self.feature_map, self.n_features, 0, self.dtype, self.encode, len(self.folds)
+            self.feature_map,
+            self.n_features,
+            0,
+            self.dtype,
+            self.encode,
+            len(self.folds),
+            by_class=self.by_class,
         )
         bare.n_rows, bare.solution, bare.temperature = self.n_rows, self.solution, self.temperature
         bare.n_forgotten = self.n_forgotten

@@ -37,15 +37,31 @@ def equations_bytes(
 
 
 def refuse_if_too_large(
-    n_features: int, n_targets: int, itemsize: int, n_folds: int = 1, *, copy: bool = True
+    n_features: int,
+    n_targets: int,
+    itemsize: int,
+    n_folds: int = 1,
+    *,
+    copy: bool = True,
+    by_class: bool = False,
 ) -> None:
-    """Raise MemoryError, with the numbers and the way out, before anything is allocated."""
+    """Raise MemoryError, with the numbers and the way out, before anything is allocated.
+
+    `by_class` says that the folds are classes.
+    """
     needed = equations_bytes(n_features, n_targets, itemsize, n_folds, copy=copy)
     available = available_bytes()
     if available is None or needed <= available:
         return
     per_square = equations_bytes(1, 0, itemsize, n_folds, copy=copy)
     fits = max(1, int((available / per_square) ** 0.5))
+    if by_class:
+        raise MemoryError(
+            f"class_sums=True keeps the sums of {n_features} features for each of {n_folds} "
+            f"classes, which needs {needed / 1e9:.2f} GB ({needed:,} bytes), and "
+            f"{available / 1e9:.2f} GB are available; use at most about {fits} features "
+            f"(n_components), or class_sums=False with a dict as class_weight."
+        )
     raise MemoryError(
         f"the normal equations of {n_features} features and {n_targets} targets need "
         f"{needed / 1e9:.2f} GB, and {available / 1e9:.2f} GB are available; use at most about "

@@ -43,6 +43,8 @@ class Solution:
         Passes over the features that it took.
     y_mean, y_spread : ndarray of shape (n_targets,) or None
         Means and standard deviations of the targets that were learned from, if they are known.
+    own_class_weight : float
+        How many times the rows of a class weigh in the target of that class.
     """
 
     coef: np.ndarray
@@ -58,6 +60,7 @@ class Solution:
     n_passes: int = 1
     y_mean: np.ndarray | None = None
     y_spread: np.ndarray | None = None
+    own_class_weight: float = 1.0
 
     def _check_stored(self) -> None:
         expect_array("intercept", self.intercept, "f", (None,))
@@ -77,12 +80,15 @@ class LeftOut:
 
     Z, Y and weights are the features, targets and weights of these rows. `loss` turns what is
     predicted for them into scores; None stands for the mean squared error of each target.
+    `removed` is how much of the weight of each row is left out; None stands for at most 1, because
+    a row of weight 2 counts as two rows, one of which stays.
     """
 
     Z: np.ndarray
     Y: np.ndarray
     weights: np.ndarray
     loss: Callable[[np.ndarray], np.ndarray] | None = None
+    removed: np.ndarray | None = None
 
     def scores(self, predicted: np.ndarray) -> np.ndarray:
         """One score per target, or as many as `loss` returns."""
@@ -91,8 +97,9 @@ class LeftOut:
         return np.asarray(np.average((self.Y - predicted) ** 2, axis=0, weights=self.weights))
 
     def without_itself(self, leverages: np.ndarray) -> np.ndarray:
-        """1 - leverage of each row; a row of weight 2 counts as two rows, one of which stays."""
-        return np.asarray(1 - leverages * np.minimum(self.weights, 1))
+        """1 - leverage of each row, or of what is left out of it."""
+        removed = np.minimum(self.weights, 1) if self.removed is None else self.removed
+        return np.asarray(1 - leverages * removed)
 
     def are_clear(self, leverages: np.ndarray) -> bool:
         """False if any row is interpolated: its leave-one-out prediction is then meaningless,
