@@ -30,7 +30,7 @@ def class_factors(class_weight: Any, classes: np.ndarray, counts: np.ndarray) ->
     >>> import numpy as np
     >>> from craftmaps.learn.class_sums import class_factors
     >>> class_factors("balanced", np.array(["a", "b", "c"]), np.array([30, 0, 10])).tolist()
-    [0.6666666666666666, 40.0, 2.0]
+    [0.6666666666666666, 20.0, 2.0]
     """
     if isinstance(class_weight, dict):
         known = [class_weight.get(label, 1.0) for label in classes.tolist()]
