@@ -19,8 +19,9 @@ compiled loops stay within their arrays.
 import dataclasses
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 import numpy as np
@@ -71,7 +72,8 @@ def class_named(name: Any) -> Any:
     return _storable[name]
 
 
-def fields_of(kind: Any) -> dict[str, Field]:
+@cache
+def fields_of(kind: Any) -> Mapping[str, Field]:
     """The declared fields of a class."""
     if hasattr(kind, "_stored"):
         stored = kind._stored.items()
