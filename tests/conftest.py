@@ -1,8 +1,15 @@
-"""Data that many test files use."""
+"""Data that many test files use, and the order of tests."""
 
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
+
+LONG = ("spark", "slow", "site", "packaging", "papers")
+
+
+def pytest_collection_modifyitems(items):
+    """Long tests come first, so that no process is left with one of them at the end."""
+    items.sort(key=lambda item: not any(map(item.get_closest_marker, LONG)))
 
 
 @pytest.fixture(scope="session")

@@ -98,7 +98,7 @@ def fields_of(kind: Any) -> Mapping[str, Field]:
 
 def stored_state(value: Any) -> tuple[dict[str, Any], list[str]]:
     """The fields of an object with their values, and the names of attributes that are no fields."""
-    kind = type(value)
+    kind: Any = type(value)
     # an estimator's own __getstate__ adds the version of scikit-learn
     state = vars(value) if isinstance(value, BaseEstimator) else value.__getstate__() or {}
     fields = fields_of(kind)
