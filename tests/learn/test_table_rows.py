@@ -265,7 +265,7 @@ def test_a_missing_label_is_named(missing, data, labels):
 
 
 def test_regressors_point_to_classifiers_if_targets_are_text(data, labels):
-    with pytest.raises(ValueError, match="numbers as targets, got the text .* KernelClassifier"):
+    with pytest.raises(ValueError, match=r"numbers as targets, got the text .* KernelClassifier"):
         KernelRegressor(MAP).fit(data, labels)
     with pytest.raises(ValueError, match="OnePassRegressor takes numbers as targets"):
         OnePassRegressor().fit(np.eye(3), ["a", "b", "c"])

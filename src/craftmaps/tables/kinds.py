@@ -16,7 +16,7 @@ KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
 _KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
 _LEAST_KEYS = 100  # rows, below which nothing is said about keys
-# No leading zeros, which are in codes. The decimal point may be a comma, and thousands be set apart.
+# Codes have leading zeros. The decimal point may be a comma, and thousands may be set apart.
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|[1-9]\d{0,2}([.,' ]\d{3})+)([.,]\d+)?")
 
 
