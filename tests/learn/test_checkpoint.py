@@ -243,7 +243,7 @@ def test_a_folder_of_damaged_files_is_refused(rows, tmp_path):
     [
         (OnePassRegressor(alpha=2.0), "has alpha='auto', and here it is 2.0"),
         (OnePassRegressor(RandomMaclaurin()), "another learner|has feature_map=None"),
-        (OnePassClassifier(), "is of another learner, a OnePassRegressor"),
+        (OnePassClassifier(), "belongs to another learner, a OnePassRegressor"),
     ],
 )
 def test_a_checkpoint_of_another_learner_is_refused(model, message, rows, tmp_path):

@@ -385,7 +385,7 @@ def test_deep_files_are_refused(tmp_path):
 
 def test_checkpoints_are_no_models(tmp_path):
     array_file.write(tmp_path / "x", "checkpoint", {}, {})
-    with pytest.raises(ValueError, match="it is a checkpoint, and a model is wanted"):
+    with pytest.raises(ValueError, match="it is a checkpoint, but a model was expected"):
         craftmaps.load(tmp_path / "x")
 
 

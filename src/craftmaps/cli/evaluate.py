@@ -46,7 +46,7 @@ def evaluate(
     n_targets = 1 if hasattr(learner, "classes_") else len(np.atleast_1d(learner.intercept_))
     if n_targets > 1:
         raise click.UsageError(
-            f"{model} predicts {n_targets} targets, and evaluate takes models of one."
+            f"{model} predicts {n_targets} targets, but evaluate takes models with one target."
         )
     options.check_target(target, data, reading["format"])
     rows = model_rows(data, opened, target, **reading)

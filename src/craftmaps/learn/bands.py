@@ -122,8 +122,8 @@ class Bands(OnePass):
         if stream.conformal is None:
             if stream._closed:
                 raise ValueError(
-                    "this model was saved without what it knows about its errors; save it with "
-                    "uncertainty=True or resumable=True."
+                    "this model was saved without its uncertainty; save it with uncertainty=True "
+                    "or resumable=True."
                 )
             with self._draft(same_rows=True) as draft:
                 stream = draft._stream
@@ -135,8 +135,8 @@ class Bands(OnePass):
     def _known(self, posterior: Posterior | None) -> Posterior:
         if posterior is None:
             raise ValueError(
-                "standard deviations are known for the squared loss, unless the system is solved "
-                "by iteration, as it is for more than 16,384 rows of still more features; use "
+                "standard deviations need the squared loss and a system that is factored, which a "
+                "fit of more than 16,384 rows with even more features is not; use "
                 "predict_interval."
             )
         return posterior

@@ -142,7 +142,7 @@ class ClassLearner(ClassifierMixin, Learner):
         if isinstance(given, str) and given == "balanced":
             if not whole and not self.class_sums:
                 raise ValueError(
-                    "class_weight='balanced' needs all labels at once, which a stream has not; "
+                    "class_weight='balanced' needs all labels at once, which a stream cannot give; "
                     "use OnePassClassifier(class_sums=True), or fit, or give the weights as a dict."
                 )
         elif isinstance(given, dict):

@@ -350,7 +350,7 @@ class OnePassClassifier(ClassLearner, OnePass):
     def _check_mergeable(self, other: "OnePassClassifier") -> None:
         if self._stream.by_class != other._stream.by_class:
             raise ValueError(
-                "one classifier has class_sums=True and the other has not, so their sums do not "
+                "one classifier has class_sums=True and the other does not, so their sums do not "
                 "add; give both the same class_sums."
             )
         mine, theirs = self.code_matrix_, other.code_matrix_

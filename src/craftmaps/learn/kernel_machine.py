@@ -242,9 +242,9 @@ class KernelMachine(TableLearner, OnePass):
         now = [stream.n_rows, digest_of_targets(*stream.targets_and_weights())]
         if position is not None and position != now:
             raise ValueError(
-                f"the checkpoint has learned from {position[0]} rows, and the {now[0]} rows that "
-                f"are given now are others, or have other targets or weights; give the same, or "
-                f"another folder, or remove this one to start over."
+                f"the checkpoint has learned from {position[0]} rows, but the {now[0]} rows given "
+                f"now have other values, targets or weights; pass the same rows, use another "
+                f"folder, or remove this one to start over."
             )
         if before is not None and finished:
             self._stream = before

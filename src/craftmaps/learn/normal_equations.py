@@ -268,8 +268,8 @@ class NormalEquations:
     def _check_sizes(self, n_features: int, n_targets: int) -> None:
         if (n_features, n_targets) != (self.n_features, self.n_targets):
             raise ValueError(
-                f"these normal equations are of {self.n_features} features and {self.n_targets} "
-                f"targets, and cannot take rows of {n_features} features and {n_targets} targets."
+                f"these normal equations have {self.n_features} features and {self.n_targets} "
+                f"targets, and the rows have {n_features} features and {n_targets} targets."
             )
 
     def _add(self, Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:

@@ -164,7 +164,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
     def _targets(self, y: np.ndarray) -> np.ndarray:
         targets = y[:, None] if y.ndim == 1 else y
         if targets.shape[1] != self._n_targets:
-            raise ValueError(f"y has {targets.shape[1]} targets, and had {self._n_targets} before.")
+            raise ValueError(f"y has {targets.shape[1]} targets, but had {self._n_targets} before.")
         targets = targets.astype(np.float64)
         check_squares("y", targets)
         return targets

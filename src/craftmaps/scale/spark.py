@@ -192,7 +192,7 @@ def _check_columns(frame: Any, columns: list[str]) -> None:
             raise ValueError(f"the frame has no column {name!r}; it has {known}.")
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
-        raise ValueError(f"the columns {twice} are asked for twice.")
+        raise ValueError(f"the columns {twice} are given twice.")
 
 
 def _target(target: Any, label: Any) -> Any:
