@@ -20,17 +20,17 @@ class Bands(OnePass):
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict targets, and optionally their standard deviations.
 
-        A warning says so if predictions lie more than ten standard deviations of the training
-        targets from their mean.
+        A warning is raised if a prediction is more than ten standard deviations of the training
+        targets away from their mean.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         return_std : bool, default=False
-            Whether to return the standard deviation of the target of each row too, noise included:
-            s sqrt(1 + h) for the leverage h of the row and the noise s, the root mean square of
-            leave-one-out residuals. The first call factors the system, E^3 / 3 operations for E
-            features and 8 E^2 bytes; then a row costs 2 E^2 operations.
+            Whether to also return the standard deviation of the target of each row, including the
+            noise. It is s sqrt(1 + h) for the leverage h of the row and the noise s, the root mean
+            square of leave-one-out residuals. The first call factors the system, which takes
+            E^3 / 3 operations and 8 E^2 bytes for E features. Then a row takes 2 E^2 operations.
 
         Returns
         -------
@@ -52,8 +52,9 @@ class Bands(OnePass):
 
         The interval is f(x) +- q sqrt(1 + h) for the leverage h of the row. q is the quantile of
         the leave-one-out residuals of up to 1,024 rows of the pass, each divided by its own
-        sqrt(1 + h). The noise may have any distribution, as long as new rows are like the rows that
-        were learned. Losses other than the squared one take q from held-out rows, with h = 0.
+        sqrt(1 + h). The noise may have any distribution, as long as new rows come from the same
+        source as the training rows. For losses other than the squared loss, q is computed from
+        held-out rows, with h = 0.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ class Report:
         predicts for rows that did not teach it.
     interval : tuple of two floats
         Where the error on other rows, as many as were judged, lies with a probability of about
-        90 %.
+        90%.
     classification : bool
     budget : str
     seconds : float
@@ -113,7 +113,7 @@ class Report:
         """The expected error and its interval in words."""
         kind = "wrong" if self.classification else "RMSE / standard deviation of the target"
         low, high = map(self.text_of, self.interval)
-        return f"{self.text_of(self.error)} {kind} (90 % interval {low} to {high})"
+        return f"{self.text_of(self.error)} {kind} (90% interval {low} to {high})"
 
     def text_of(self, error: float) -> str:
         """An error in the unit of this search."""
@@ -147,7 +147,7 @@ class Report:
         right.plot([low, high], [0, 0], color="black")
         names = ["\n".join(textwrap.wrap(name, _WIDTH_OF_NAMES)) for name, _ in drawn]
         right.set_yticks(range(len(drawn)), names, fontsize=7)
-        title = "the last round (chosen: orange, with its 90 % interval)"
+        title = "the last round (chosen: orange, with its 90% interval)"
         right.set_title(title, fontsize="medium")
         for axes in (left, right):
             axes.set_xlim(left=0)

@@ -33,7 +33,7 @@ class Trial:
     """One candidate, judged by predictions for rows that were left out.
 
     `error` is the share of wrong classes, or RMSE per deviation, and lies in `interval` with a
-    probability of about 90 %. `n_rows` is the number of rows that it learned from.
+    probability of about 90%. `n_rows` is the number of rows that it learned from.
     """
 
     candidate: Candidate
