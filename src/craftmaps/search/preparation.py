@@ -68,6 +68,11 @@ class Gradients:
     weights: Weights | None = None
     unit_norm = True  # the lengths of all rows of gradients
 
+    @property
+    def learned(self) -> bool:
+        """Whether weights were learned from the targets."""
+        return self.weights is not None
+
     def around(self, feature_map: Any) -> ImageMap:
         """The map of the gradients of images."""
         if self.weights is not None:
