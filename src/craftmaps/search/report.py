@@ -49,6 +49,9 @@ class Report:
     budget : str
     seconds : float
         Duration of the search.
+    optimism : float
+        Factor from the loss of left-out rows to that of new rows. It is above 1 if weights of
+        columns were learned, which know something of each row that is left out.
     """
 
     rounds: list[list[Any]]
@@ -61,13 +64,20 @@ class Report:
     classification: bool
     budget: str
     seconds: float
+    optimism: float = 1.0
 
     @classmethod
     def of(
-        cls, rounds: list[list[Trial]], classification: bool, budget: str, seconds: float
+        cls,
+        rounds: list[list[Trial]],
+        classification: bool,
+        budget: str,
+        seconds: float,
+        n_rows: int,
     ) -> "Report":
-        """The report of rounds, the last of which has the chosen trial first."""
+        """The report of rounds on some of n rows; the last one has the chosen trial first."""
         best = rounds[-1][0]
+        lesson = best.candidate.preparation.learned
         by_preparation: dict[str, float] = {}
         for trial in rounds[0]:
             by_preparation.setdefault(str(trial.candidate.preparation), trial.error)
@@ -82,6 +92,7 @@ class Report:
             classification,
             budget,
             seconds,
+            1.0 if lesson is None else lesson.factor(n_rows),
         )
 
     def judged(self, losses: np.ndarray) -> "Report":
@@ -90,6 +101,7 @@ class Report:
         `losses` says for each row whether its class was wrong, or has its squared error in
         variances of the target.
         """
+        losses = self.optimism * losses
         error = float(losses.mean()) if self.classification else float(np.sqrt(losses.mean()))
         interval = interval_of_share if self.classification else interval_of_rmse
         return replace(self, error=error, interval=interval(losses))

@@ -38,7 +38,7 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
             tried += neighbors(trial.candidate)
         rounds.append(_new_round(rows, rounds[-1], tried, n))
     winner = rounds[-1][0].candidate
-    weighted = with_metric(rows, rounds[-1]) if clock.has_time else None
+    weighted = with_metric(rows, rounds) if clock.has_time else None
     leading = winner if weighted is None else weighted
     tried = [winner, leading, *sums(rounds, leading)]
     if weighted is not None:
