@@ -155,6 +155,8 @@ class AutoMap(FeatureMap):
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
         alpha = best.alpha if np.isfinite(best.alpha) else None  # nothing beats the mean
+        if best.candidate.is_linear:
+            size = min(size, X.shape[1] + 1)  # the dimension of all linear functions
         return feature_map(best.candidate, size, X.shape[0], seed), report, alpha
 
     def _shape_of_images(self, X: Any) -> tuple[int, int] | None:

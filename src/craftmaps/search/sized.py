@@ -57,7 +57,7 @@ def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
         other = next(t.candidate for t in rounds[-2] if not t.candidate.preparation.learned)
     for trials in reversed(rounds):
         hopeful = (trial for trial in trials if trial.score <= _HOPEFUL * trials[0].score)
-        for candidate in (trial.candidate for trial in hopeful):
+        for candidate in (trial.candidate for trial in hopeful if not trial.candidate.is_linear):
             if candidate.preparation.is_like(best.preparation):
                 same = Candidate(best.preparation, candidate.kernel, candidate.alpha)
                 by_family.setdefault(candidate.family, same)
