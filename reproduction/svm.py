@@ -19,7 +19,10 @@ from reproduction.svm_rows import Rows, rows_of
 
 EXACT = "K + LIBSVM"
 LIBLINEAR = "LIBLINEAR"
-OURS = {"one pass": OnePassClassifier, "log-loss": KernelClassifier}
+OURS = {
+    "one pass": OnePassClassifier,
+    "log-loss": functools.partial(KernelClassifier, loss="log"),
+}
 METHODS = (EXACT, *(f"{name} + {by}" for name in MAPS for by in (LIBLINEAR, *OURS)))
 
 _PENALTIES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]  # (1 + t)^10 reaches 1,024
