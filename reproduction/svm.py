@@ -14,8 +14,8 @@ from craftmaps.kernels import DotProductKernel, Polynomial
 from craftmaps.learn import KernelClassifier, OnePassClassifier
 from craftmaps.threads import at_most_threads
 from reproduction.dot_maps import MAPS, kernel_of, map_of
+from reproduction.rows import Rows, rows_of
 from reproduction.spec import Run, key_of
-from reproduction.svm_rows import Rows, rows_of
 
 EXACT = "K + LIBSVM"
 LIBLINEAR = "LIBLINEAR"
