@@ -15,12 +15,15 @@ from reproduction.store import Results
 from reproduction.verdict import FAILS, HOLDS, UNDECIDED
 
 MOSTLY, MIXED = "mostly holds", "mixed"
-_COUNTED = {
-    HOLDS: "hold",
-    MOSTLY: "mostly hold",
-    MIXED: "hold on some data sets and not on others",
-    UNDECIDED: "undecided",
-    FAILS: "fail",
+_COUNTED = {  # of one claim, and of several
+    HOLDS: ("holds", "hold"),
+    MOSTLY: ("mostly holds", "mostly hold"),
+    MIXED: (
+        "holds on some data sets and not on others",
+        "hold on some data sets and not on others",
+    ),
+    UNDECIDED: ("is undecided", "are undecided"),
+    FAILS: ("fails", "fail"),
 }
 _LIBLINEAR, _SVM_LOG_LOSS = " + LIBLINEAR", " + log-loss"
 
@@ -80,11 +83,15 @@ def topics(specs: Sequence[Spec], results: Results, quick: bool = False) -> dict
 def how_many_hold(found: Iterable[Topic]) -> str:
     """One sentence that counts the claims of all papers, and what an undecided one is."""
     words = Counter(topic.word for topic in found)
-    told = ", ".join(f"{words[word]} {_COUNTED[word]}" for word in _COUNTED if words[word])
+    told = ", ".join(
+        f"{words[word]} {one if words[word] == 1 else several}"
+        for word, (one, several) in _COUNTED.items()
+        if words[word]
+    )
     return (
         f"The papers make {words.total()} claims that can be tested here: {told}. A claim is "
-        f"undecided if most comparisons are too close to call: with another seed, one and the same "
-        f"method changes by as much as the two that are compared differ."
+        f"undecided if most comparisons are too close to call: the two methods differ by no more "
+        f"than each of them does from seed to seed."
     )
 
 
