@@ -19,7 +19,7 @@ from reproduction.spec import Run, key_of
 
 EXACT = "K + LIBSVM"
 LIBLINEAR = "LIBLINEAR"
-OURS = {
+OURS: dict[str, Callable[..., Any]] = {
     "one pass": OnePassClassifier,
     "log-loss": functools.partial(KernelClassifier, loss="log"),
 }
