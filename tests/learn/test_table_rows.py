@@ -248,3 +248,24 @@ def test_another_encoder_is_refused(encoder, data, labels):
 def test_as_many_targets_as_rows(data, labels):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         classifier().fit(data, labels[:-1])
+
+
+def test_a_table_without_rows_is_named(data, labels):
+    model = classifier().fit(data, labels)
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        model.predict(part(data, slice(0)))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_missing_label_is_named(missing, data, labels):
+    labels = labels.astype(object)
+    labels[3] = missing
+    with pytest.raises(ValueError, match="the target of row 3 is missing"):
+        classifier().fit(data, labels)
+
+
+def test_regressors_point_to_classifiers_if_targets_are_text(data, labels):
+    with pytest.raises(ValueError, match=r"numbers as targets, got the text .* KernelClassifier"):
+        KernelRegressor(MAP).fit(data, labels)
+    with pytest.raises(ValueError, match="OnePassRegressor takes numbers as targets"):
+        OnePassRegressor().fit(np.eye(3), ["a", "b", "c"])

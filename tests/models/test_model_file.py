@@ -71,6 +71,11 @@ MORE_MAPS = {
     "composed": CompositionalMap(Composed(Polynomial(2), Gaussian()), 30, random_state=0),
     "series": RandomMaclaurin(DotProduct.from_function(np.cosh), 30, random_state=0),
     "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
+    "scaled-matrix": ScaledMap(
+        CraftMap(n_components=20, random_state=0),
+        columns="standard",
+        weights=np.random.default_rng(0).normal(size=(X.shape[1], X.shape[1])),
+    ),
     "generator": TensorSketch(n_components=16, random_state=np.random.default_rng(0)),
 }
 

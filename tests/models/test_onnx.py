@@ -125,6 +125,11 @@ MAPS = {
     "fourier-one": FourierFeatures(Gaussian(0.5), 1, random_state=0),
     "fourier-matern": FourierFeatures(Matern(), 300, sampling="structured", random_state=0),
     "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
+    "scaled-matrix": ScaledMap(
+        CraftMap(n_components=20, random_state=0),
+        columns="standard",
+        weights=np.random.default_rng(0).normal(size=(X.shape[1], X.shape[1])),
+    ),
     "scaled-range": ScaledMap(
         FourierFeatures(n_components=20, random_state=0), columns="minmax", unit_norm=False
     ),

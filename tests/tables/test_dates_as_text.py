@@ -121,7 +121,7 @@ def test_every_library_and_file_gives_the_same_bits(tmp_path):
 
 def test_an_undecided_column_is_text_with_a_warning_and_a_way_out():
     texts = [f"{1 + i % 12:02}/{1 + i % 7:02}/2024" for i in range(80)]
-    with pytest.warns(UserWarning, match=r"the dates of 'at' do not tell .* 'dayfirst'") as caught:
+    with pytest.warns(UserWarning, match=r"the dates of 'at' do not show .* 'dayfirst'") as caught:
         encoder = TableEncoder().fit({"at": texts})
     assert (len(caught), encoder.columns_[0].kind) == (1, "text")
     with warnings.catch_warnings():

@@ -227,12 +227,30 @@ def test_keys_are_named_in_a_warning():
         "measured": rng.integers(0, 10**6, n),
         "text": [f"Mr {chr(65 + i % 26)} of house {i}" for i in range(n)],
     }
-    with pytest.warns(UserWarning, match="'row', 'shuffled', 'code', as if") as caught:
+    with pytest.warns(UserWarning, match="'row', 'shuffled', 'code', which looks like") as caught:
         TableEncoder().fit(table)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TableEncoder({"row": "drop", "shuffled": "number", "code": "text"}).fit(table)
+
+
+def test_numbers_that_are_text_are_named_in_a_warning():
+    table = {
+        "price": [f"{i},{i % 10}" for i in range(60)],
+        "pay": [f"{i},{i:03}.50" for i in range(1, 60)] + [None],
+        "zip": [f"0{i}{i}" for i in range(60)],
+        "size": [f"{i} m" for i in range(60)],
+        "level": ["1,5", "2,5"] * 30,
+    }
+    with pytest.warns(UserWarning, match="look like numbers") as caught:
+        TableEncoder().fit(table)
+    said = [str(one.message) for one in caught]
+    assert [text.split("'")[1] for text in said] == ["price", "pay"]
+    assert "such as '0,0', but are encoded as text" in said[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder({"price": "text", "pay": "category"}).fit(table)
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,11 @@ def learner(seen: Survey, **given: Any) -> Any:
     if given["images"] and is_table(seen.X):
         raise click.UsageError("--images takes columns of numbers alone, none of them missing.")
     if given["images"] and given["auto"]:
-        budget = given["budget"] or given["components"] or _DEFAULT_COMPONENTS
+        budget = _budget(given) or _DEFAULT_COMPONENTS
         return kind(searched_images(seen, budget, given["seed"]), **shared)
     if names_a_map(given) or given["images"]:
         return kind(_named(seen, encoder, **given), **shared)
-    budget = given["budget"] or given["components"]
-    return kind(budget=budget, random_state=given["seed"], **shared)
+    return kind(budget=_budget(given), random_state=given["seed"], **shared)
 
 
 def names_a_map(given: dict[str, Any]) -> bool:
@@ -136,6 +135,14 @@ def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:
     """The map of oriented gradients of square images, perhaps seen through a metric."""
     cells = image_cells(image_shape(X))
     return ImageMap(MetricMap(inner) if metric else inner, cells=cells)
+
+
+def _budget(given: dict[str, Any]) -> str | int | None:
+    """What a search may spend; a number in --budget means components."""
+    budget: str | None = given["budget"]
+    if budget is not None and budget.isdecimal():
+        return int(budget)
+    return budget or given["components"]
 
 
 def searched_images(seen: Survey, budget: str | int, seed: int = 0) -> Any:

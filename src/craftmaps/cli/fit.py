@@ -34,7 +34,7 @@ _KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
     help="Number of features; default: 1024, or at most 2048 after a search.",
 )
 @click.option(
-    "--budget", help="Limit of a search instead of --components: 60s, 5min, 200MB, 1ms/row."
+    "--budget", help="Limit of a search instead of --components: 60s, 5min, 200MB or 1ms/row."
 )
 @click.option(
     "--loss",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -33,6 +33,7 @@ class Learner(LearnerHooks):
     _stream: FeatureStream
     _probe: Any = None  # one encoded row, which tells whether two maps are the same
     _probe_features: Any = None
+    _KNOWN_MAPS: ClassVar[str] = "None or a transformer"
 
     @property
     def n_samples_seen_(self) -> int:
@@ -270,7 +271,18 @@ class Learner(LearnerHooks):
     def _forget(self) -> None:
         self.__dict__.pop("_stream", None)
 
+    def _check_map(self) -> None:
+        """Raise an error if the feature map is not an instance that can be fitted."""
+        given = self.feature_map
+        if isinstance(given, type) or not (given is None or hasattr(given, "fit")):
+            kind = ValueError if isinstance(given, str) else TypeError
+            raise kind(
+                f"feature_map must be {self._KNOWN_MAPS}, such as Nystroem(Gaussian()), "
+                f"got {given!r}."
+            )
+
     def _check_parameters(self) -> None:
+        self._check_map()
         if not is_integer(self.block_rows) or self.block_rows < 1:
             raise ValueError(
                 f"block_rows must be an integer of at least 1, got {self.block_rows!r}."

@@ -14,7 +14,7 @@ from craftmaps.learn.base import Learner
 from craftmaps.learn.class_sums import is_own_class
 from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
 from craftmaps.learn.discriminant import Discriminant
-from craftmaps.learn.row_checks import FLOATS, refuse_text
+from craftmaps.learn.row_checks import FLOATS, check_targets, refuse_text
 from craftmaps.validation import generator
 
 
@@ -73,10 +73,12 @@ class ClassLearner(ClassifierMixin, Learner):
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         if reset:
             refuse_text(self, X)
+        check_targets(self, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset)
         return X, y
 
     def _valid_targets(self, y: Any) -> np.ndarray:
+        check_targets(self, y)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         return np.asarray(labels)
@@ -87,8 +89,8 @@ class ClassLearner(ClassifierMixin, Learner):
         classes = np.unique(y if classes is None else classes)
         if len(classes) < 2:
             raise ValueError(
-                f"a classifier needs at least two classes, got 1 class, {classes.tolist()}; in a "
-                f"stream, announce all of them in classes."
+                f"a classifier needs at least two classes, got {len(classes)} class, "
+                f"{classes.tolist()}; in a stream, announce all of them in classes."
             )
         rng = generator(self.random_state)
         self._code = code_for(self.codes, len(classes), self.n_bits, self.decoding, rng)

@@ -57,6 +57,7 @@ class KernelMachine(TableLearner, OnePass):
     loss_: str | None = None  # what loss="auto" chose; None if the loss was given
     _pass_results: list[Any] | None = None  # in a checkpoint of a fit that takes several passes
     _deadline: ClassVar[float] = np.inf  # of a budget in seconds; set during a fit
+    _KNOWN_MAPS: ClassVar[str] = "'auto', None or a transformer"
     _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
 
     @property
@@ -376,12 +377,12 @@ class KernelMachine(TableLearner, OnePass):
             y_spread=y_spread,
         )
 
+    def _check_map(self) -> None:
+        if not self._searches:
+            super()._check_map()
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.feature_map, str) and not self._searches:
-            raise ValueError(
-                f"feature_map must be 'auto', a transformer or None, got {self.feature_map!r}."
-            )
         Budget.parse(self.budget)
         if not is_number(self.tol) or self.tol <= 0:
             raise ValueError(f"tol must be a number above 0, got {self.tol!r}.")

@@ -15,9 +15,10 @@ from craftmaps.search.candidates import Candidate
 from craftmaps.search.clock import Clock
 from craftmaps.search.preparation import Scaling
 from craftmaps.search.report import Report
-from craftmaps.search.rounds import Rows, Trial, halving
+from craftmaps.search.rounds import halving
 from craftmaps.search.sized import feature_map, sized_round
 from craftmaps.search.targets import is_classification
+from craftmaps.search.trials import Rows, Trial
 from craftmaps.storage.packing import storable
 
 MIN_ROWS = 10  # fewer rows cannot tell kernels apart
@@ -29,11 +30,12 @@ class AutoMap(FeatureMap):
     """Search for the kernel that suits rows and targets best, and approximate it by features.
 
     `fit` searches: it tries preparations of the columns (standardized, mapped by quantiles, unit
-    norm), kernels (Gaussian, Matérn, Laplacian, polynomial) of many widths, sums of the best ones
-    and learned weights of the columns. Candidates are compared by exact leave-one-out predictions
-    of kernel ridge regression, on few rows at first, and the best ones on more rows. The result is
-    a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if the budget allows it. There
-    is no search for fewer than 10 rows, equal rows or equal targets, which get a Matérn kernel.
+    norm), kernels (Gaussian, Matérn, Laplacian, polynomial) of many widths, sums of the best ones,
+    and learned weights of columns or of other directions. Candidates are compared by exact
+    leave-one-out predictions of kernel ridge regression, on few rows at first, and the best ones on
+    more rows. The result is a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if
+    the budget allows it. There is no search for fewer than 10 rows, equal rows or equal targets,
+    which get a Matérn kernel.
 
     Parameters
     ----------

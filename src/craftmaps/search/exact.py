@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dtrtri
 
 from craftmaps.search.targets import Targets
@@ -39,23 +40,19 @@ class Judged:
     coef: np.ndarray
 
 
-def judge(
-    K: np.ndarray, targets: Targets, judging: np.ndarray | None = None, near: float | None = None
-) -> Judged:
-    """The alpha whose left-out predictions are best, on all rows or on the `judging` ones.
+def judge(K: np.ndarray, targets: Targets, near: float | None = None) -> Judged:
+    """The alpha whose left-out predictions are best.
 
     Alphas are tried in decades at first, and then half a decade around the best one. With an alpha
     that must be `near`, steps of half a decade begin there and go on while predictions get better.
     """
-    some = targets if judging is None else targets.rows(judging)
 
     def judged(alpha: float, predicted: np.ndarray, coef: np.ndarray) -> Judged:
-        score = some.score(predicted if judging is None else predicted[judging])
-        return Judged(float(alpha), score, predicted, coef)
+        return Judged(float(alpha), targets.score(predicted), predicted, coef)
 
     scale = float(np.trace(K)) / len(K)
     if near is not None and near > 0:
-        return _walked(K, targets.Y, scale, float(np.log10(near / scale)), judged)
+        return _walked(lambda alpha: judged(alpha, *_left_out(K, targets.Y, alpha)), scale, near)
     values, vectors = np.linalg.eigh(K)  # lets other threads run, unlike scipy.linalg.eigh
     spectrum = _Spectrum(np.maximum(values, 0.0), vectors, vectors**2, targets.Y)
 
@@ -74,25 +71,37 @@ def judge(
     return min(best, near_best, key=lambda one: one.score)
 
 
-def _walked(
-    K: np.ndarray,
-    Y: np.ndarray,
-    scale: float,
-    exponent: float,
-    judged: Callable[[float, np.ndarray, np.ndarray], Judged],
-) -> Judged:
-    """The best alpha in steps down from a first one, or up if the first step down is no better."""
+def judge_unseen(K: np.ndarray, targets: Targets, unseen: np.ndarray, near: float) -> Judged:
+    """The alpha with which the other rows predict the `unseen` ones best, searched from `near`.
 
-    def at(exponent: float) -> Judged:
-        alpha = scale * 10.0**exponent
-        return judged(alpha, *_left_out(K, Y, alpha))
+    `predicted` has the unseen rows only. One factor of the other rows is all that an alpha costs.
+    """
+    seen = ~unseen
+    inner, across, held = K[np.ix_(seen, seen)], K[np.ix_(unseen, seen)], targets.rows(unseen)
+    middle = targets.Y[seen].mean(axis=0)
+    centered = targets.Y[seen] - middle
 
-    exponent = float(np.clip(exponent, _LEAST_ALPHA, _LARGEST_ALPHA))
-    first = best = at(exponent)
+    def at(alpha: float) -> Judged:
+        A = inner.copy()
+        A[np.diag_indices_from(A)] += alpha
+        coef = cho_solve((np.linalg.cholesky(A), True), centered, check_finite=False)
+        predicted = across @ coef + middle
+        return Judged(alpha, held.score(predicted), predicted, coef)
+
+    return _walked(at, float(np.trace(K)) / len(K), near)
+
+
+def _walked(at: Callable[[float], Judged], scale: float, near: float) -> Judged:
+    """The best alpha in steps down from one that is near, or up if the first step is no better.
+
+    `scale` is the mean of the diagonal of the kernel matrix.
+    """
+    exponent = float(np.clip(np.log10(near / scale), _LEAST_ALPHA, _LARGEST_ALPHA))
+    first = best = at(scale * 10.0**exponent)
     for step, share in ((-_STEP, _CLEARLY), (_STEP, 1.0)):
         place = exponent + step
         while _LEAST_ALPHA <= place <= _LARGEST_ALPHA:
-            following = at(place)
+            following = at(scale * 10.0**place)
             if following.score >= share * best.score:
                 break
             best, place = following, place + step

@@ -8,7 +8,9 @@ from scipy import sparse
 
 from craftmaps.maps import ImageMap, ScaledMap
 from craftmaps.maps.parts.images import gradients
-from craftmaps.maps.scaled import applied_scaling, fitted_scaling
+from craftmaps.maps.scaled import applied_scaling, fitted_scaling, multiplied
+
+Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
 _MANY_COLUMNS = 100  # from which rows may be images or texts, whose columns have equal units
 _EQUAL_RANGES = 0.5  # share of the largest range that half of the columns reach if units are equal
@@ -19,12 +21,12 @@ _MOST_CELLS = 5  # per side of the grid of gradients, the default of ImageMap
 class Scaling:
     """Scaling of columns, of rows, and weights of columns, by the parameters of `ScaledMap`.
 
-    `learned` says that the weights come from the targets.
+    `learned` says that the weights come from the targets. They may be a matrix, row by row.
     """
 
     columns: str = "standard"
     unit_norm: bool = False
-    weights: tuple[float, ...] | None = None
+    weights: Weights | None = None
     learned: bool = False
 
     def around(self, feature_map: Any) -> ScaledMap:
@@ -41,9 +43,8 @@ class Scaling:
         return prepared.astype(np.float64, copy=False)
 
     def weighted(self, weights: np.ndarray) -> "Scaling":
-        """The same preparation, with these learned weights of columns besides."""
-        before = 1.0 if self.weights is None else np.array(self.weights)
-        return replace(self, weights=tuple((weights * before).tolist()), learned=True)
+        """The same preparation, followed by learned weights of columns, or by a matrix."""
+        return replace(self, weights=_combined(self.weights, weights), learned=True)
 
     def is_like(self, other: "Preparation") -> bool:
         """Whether both scale columns and rows in the same way, whatever their weights."""
@@ -52,7 +53,10 @@ class Scaling:
 
     def __str__(self) -> str:
         words = [f"{self.columns} columns" if self.columns != "none" else "plain columns"]
-        words += ["unit norm"] * self.unit_norm + ["learned weights"] * self.learned
+        words += ["unit norm"] * self.unit_norm
+        if self.learned:
+            rotated = np.array(self.weights).ndim == 2
+            words.append("learned directions" if rotated else "learned weights")
         return ", ".join(words)
 
 
@@ -61,7 +65,7 @@ class Gradients:
     """Gray images of a shape (height, width), seen as oriented gradients by `ImageMap`."""
 
     shape: tuple[int, int]
-    weights: tuple[float, ...] | None = None
+    weights: Weights | None = None
     unit_norm = True  # the lengths of all rows of gradients
 
     def around(self, feature_map: Any) -> ImageMap:
@@ -74,13 +78,14 @@ class Gradients:
     def applied(self, X: Any) -> np.ndarray:
         """The gradients of images, in float64."""
         prepared = gradients(X, cells=image_cells(self.shape), shape=self.shape)
-        weights = 1.0 if self.weights is None else np.array(self.weights)
-        return np.asarray(prepared * weights, dtype=np.float64)
+        weighted = (
+            prepared if self.weights is None else multiplied(prepared, np.array(self.weights))
+        )
+        return np.asarray(weighted, dtype=np.float64)
 
     def weighted(self, weights: np.ndarray) -> "Gradients":
-        """The same gradients with learned weights."""
-        before = 1.0 if self.weights is None else np.array(self.weights)
-        return replace(self, weights=tuple((weights * before).tolist()))
+        """The same gradients with learned weights, or times a matrix."""
+        return replace(self, weights=_combined(self.weights, weights))
 
     def is_like(self, other: "Preparation") -> bool:
         """Whether the other one takes gradients too, whatever their weights."""
@@ -91,6 +96,17 @@ class Gradients:
 
 
 Preparation = Scaling | Gradients
+
+
+def _combined(before: Weights | None, weights: np.ndarray) -> Weights:
+    """Weights of columns, and then further ones or a matrix."""
+    if before is not None:
+        first = np.array(before)
+        matrix = weights if weights.ndim == 2 or first.ndim == 1 else np.diag(weights)
+        weights = first @ matrix if first.ndim == 2 else (first * matrix.T).T
+    if weights.ndim == 1:
+        return tuple(weights.tolist())
+    return tuple(map(tuple, weights.tolist()))
 
 
 def preparations(X: Any, shape: tuple[int, int] | None = None) -> list[Preparation]:

@@ -14,7 +14,7 @@ from craftmaps.search.prediction_error import (
     interval_of_rmse,
     interval_of_share,
 )
-from craftmaps.search.rounds import Trial
+from craftmaps.search.trials import Trial
 from craftmaps.storage.packing import storable
 
 _N_SHOWN = 5  # candidates of the last round that a text shows

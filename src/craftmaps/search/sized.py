@@ -7,8 +7,9 @@ import numpy as np
 
 from craftmaps.maps import Nystroem
 from craftmaps.search.candidates import Candidate, neighbors
-from craftmaps.search.rounds import Rows, Trial, steadiest_first
+from craftmaps.search.rounds import steadiest_first
 from craftmaps.search.targets import Targets
+from craftmaps.search.trials import Rows, Trial
 from craftmaps.threads import on_threads
 
 _MOST_TAUGHT_ROWS = 8000
