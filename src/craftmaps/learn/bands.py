@@ -105,17 +105,22 @@ class Bands(OnePass):
             parts.append((mean[:, :, None] + np.stack(spread, axis=1)).astype(Z.dtype))
         return self._shaped(np.concatenate(parts))
 
+    @property
+    def _residual_factor(self) -> float:
+        """How much larger residuals of new rows are than those of rows that are left out."""
+        return 1.0
+
     def _shaped(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(columns[:, 0] if self._one_target else columns)
 
     def _with_factors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Predicted columns, and sqrt(1 + h) for each row."""
+        """Predicted columns, and sqrt(1 + h) for each row, times the factor on residuals."""
         (posterior, conformal), solution = self._uncertainty(), self.solution_
         predicted, factors = [], []
         for Z in self._features(X):
             predicted.append(Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype))
             h = self._known(posterior).leverages(Z) if conformal.studentized else np.zeros(len(Z))
-            factors.append(np.sqrt(1 + h).astype(Z.dtype))
+            factors.append((self._residual_factor * np.sqrt(1 + h)).astype(Z.dtype))
         return np.concatenate(predicted), np.concatenate(factors)
 
     def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:

@@ -153,6 +153,11 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         self._judge(rows.predicted, rows.y)
         self._stream.conformal = Conformal(rows.y - rows.predicted, rows.weights)
 
+    @property
+    def _residual_factor(self) -> float:
+        report = self._map_report
+        return 1.0 if report is None else float(np.sqrt(report.optimism))
+
     def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
         variance = np.var(targets, axis=0)
         squares = np.square(predicted - targets) / np.where(variance > 0, variance, 1)
