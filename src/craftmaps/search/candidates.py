@@ -85,7 +85,7 @@ def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:
 
 def linear(preparation: Preparation) -> Candidate:
     """A linear model of the columns."""
-    return Candidate(preparation, Polynomial(1, gamma=1.0, coef0=1.0))
+    return Candidate(preparation, Polynomial(1, gamma=1.0, coef0=1.0), alpha=1.0)
 
 
 def neighbors(candidate: Candidate) -> list[Candidate]:

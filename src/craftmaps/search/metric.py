@@ -6,7 +6,9 @@ columns. Each step takes the gradients of a model of rows that are seen through 
 step before (Radhakrishnan et al., Science 383, 2024).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ _MAX_LAPLACIAN_COLUMNS = 300
 _MAX_ROTATED_COLUMNS = 300
 _LARGEST_ALPHA = 0.01  # a larger penalty would flatten the gradients
 _POWERS = (0.25, 0.5)
+_FEW_ROWS = 700
 _MAX_STEPS = 6
 _UNSEEN = 3  # one row in three judges the metric, and is not used to find it
 _FRESH_ROWS = 300  # from which rows that nothing was chosen by judge the metric
@@ -38,24 +41,29 @@ _HOPEFUL = 1.3  # ratio to the best score, beyond which a kernel does not win wi
 def with_metric(rows: Rows, rounds: list[list[Trial]]) -> Candidate | None:
     """The best candidate of the last round with a learned metric, if that is clearly better.
 
-    Leaving out a row that had a part in the metric would be no test of it, so that steps are judged
-    by rows that had none. The metric is then compared with the best candidate as it was, on rows
-    that nothing was chosen by, if there are any.
+    Few rows tell how to learn: which candidate to start from, weights or directions, the power and
+    the number of steps. Leaving out a row that had a part in the metric would be no test of it, so
+    that steps are judged by rows that had none. The metric of all rows of the round is then
+    compared with the best candidate as it was, on rows that nothing was chosen by, if there are
+    any.
     """
     n, best = rounds[-1][0].n_rows, rounds[-1][0].candidate
-    search = _MetricSearch(rows, np.arange(n) % _UNSEEN == 0)
-    chains = [
-        (candidate, full, power)
+    few = _MetricSearch.of(rows, min(n, _FEW_ROWS))
+    recipes = [
+        Recipe(candidate, full, power)
         for candidate in _starts(rows, rounds, n)
         for full in (False, True)
         for power in _POWERS
         if not full or can_rotate(candidate, rows.prepared(candidate.preparation, n))
     ]
-    found = [one for one in on_threads(lambda chain: search.chain(*chain), chains) if one]
-    _, chosen = min(found, key=lambda one: one[0], default=(np.inf, None))
-    if chosen is None or not _is_clear(rows, n, best, chosen):
+    tried = [one for one in on_threads(few.best_of, recipes) if one is not None]
+    if not tried:
         return None
-    return search.rated(chosen)
+    _, recipe, n_steps = min(tried, key=lambda one: one[0])
+    all_rows = _MetricSearch.of(rows, n)
+    chosen = list(islice(all_rows.steps(recipe), n_steps))[-1]
+    chosen = replace(chosen, alpha=all_rows.judged(chosen).alpha)
+    return all_rows.rated(chosen) if _is_clear(rows, n, best, chosen) else None
 
 
 def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
@@ -76,8 +84,9 @@ def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
 def _is_clear(rows: Rows, n: int, plain: Candidate, chosen: Candidate) -> bool:
     """Whether a metric that was chosen on the first n rows beats the candidate without it."""
     fresh = np.arange(min(2 * n, len(rows))) >= n
-    unseen = fresh if fresh.sum() >= _FRESH_ROWS else np.arange(n) % _UNSEEN == 0
-    search = _MetricSearch(rows, unseen)
+    enough = fresh.sum() >= _FRESH_ROWS
+    search = _MetricSearch(rows, fresh) if enough else _MetricSearch.of(rows, n)
+    unseen = search.unseen
     before, after = search.judged(plain), search.judged(chosen)
     held = rows.targets(slice(len(unseen))).rows(unseen)
     gains = np.mean((before.predicted - held.Y) ** 2 - (after.predicted - held.Y) ** 2, axis=1)
@@ -101,11 +110,25 @@ def can_rotate(candidate: Candidate, rows: Any) -> bool:
 
 
 @dataclass(frozen=True)
+class Recipe:
+    """How a metric is learned: for which candidate, by which power, and whether it may rotate."""
+
+    candidate: Candidate
+    full: bool
+    power: float
+
+
+@dataclass(frozen=True)
 class _MetricSearch:
     """Metrics from the first rows that are not `unseen`, judged by those that are."""
 
     rows: Rows
     unseen: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Rows, n: int) -> "_MetricSearch":
+        """A third of the first n rows are unseen."""
+        return cls(rows, np.arange(n) % _UNSEEN == 0)
 
     def judged(self, candidate: Candidate) -> Judged:
         """The alpha with which the other rows predict the unseen ones best."""
@@ -114,32 +137,33 @@ class _MetricSearch:
         near = candidate.alpha or _LARGEST_ALPHA
         return judge_unseen(K, self.rows.targets(slice(n)), self.unseen, near)
 
-    def chain(
-        self, candidate: Candidate, full: bool, power: float
-    ) -> tuple[float, Candidate] | None:
-        """The best of several steps, which end when unseen rows are predicted no better."""
-        preparation, n = candidate.preparation, len(self.unseen)
+    def best_of(self, recipe: Recipe) -> tuple[float, Recipe, int] | None:
+        """The best score of the steps of a recipe, which end when the score does not fall."""
+        best: tuple[float, Recipe, int] | None = None
+        for n_steps, step in enumerate(islice(self.steps(recipe), _MAX_STEPS), start=1):
+            score = self.judged(step).score
+            if best is not None and score >= best[0]:
+                break
+            best = score, recipe, n_steps
+        return best
+
+    def steps(self, recipe: Recipe) -> Iterator[Candidate]:
+        """Versions of a candidate whose metric was learned once, twice, and so on."""
+        preparation, n = recipe.candidate.preparation, len(self.unseen)
         targets = self.rows.targets(slice(n)).rows(~self.unseen)
         d = self.rows.prepared(preparation, n).shape[1]
-        metric = np.eye(d) if full else np.ones(d)
-        best: tuple[float, Candidate] | None = None
-        step = candidate
-        for _ in range(_MAX_STEPS):
+        metric: np.ndarray | None = np.eye(d) if recipe.full else np.ones(d)
+        step = recipe.candidate
+        while metric is not None:
             prepared = self.rows.prepared(step.preparation, n)[~self.unseen]
-            products = self._products(step, prepared, targets, full)
+            products = _products(step, prepared, targets, recipe.full)
             # by the chain rule, gradients by the columns as they were before the metric
-            products = metric @ products @ metric if full else products * metric**2
-            following = _power(products, power)
-            if following is None:
-                break
-            metric = following
-            weighted = preparation.weighted(metric, Lesson(len(targets)))
-            step = Candidate(weighted, candidate.kernel, candidate.alpha)
-            judged = self.judged(step)
-            if best is not None and judged.score >= best[0]:
-                break
-            best = judged.score, Candidate(step.preparation, step.kernel, judged.alpha)
-        return best
+            products = metric @ products @ metric if recipe.full else products * metric**2
+            metric = _power(products, recipe.power)
+            if metric is not None:
+                weighted = preparation.weighted(metric, Lesson(len(targets)))
+                step = replace(recipe.candidate, preparation=weighted)
+                yield step
 
     def rated(self, candidate: Candidate) -> Candidate:
         """The candidate, with the left-out loss of the rows of its metric over that of others."""
@@ -152,14 +176,15 @@ class _MetricSearch:
         lesson = Lesson(int(np.sum(~self.unseen)), float(np.clip(ratio, _LEAST_RATIO, 1.0)))
         return replace(candidate, preparation=replace(candidate.preparation, learned=lesson))
 
-    def _products(
-        self, candidate: Candidate, prepared: np.ndarray, targets: Targets, full: bool
-    ) -> np.ndarray:
-        K = candidate.gram(prepared)
-        K[np.diag_indices_from(K)] += min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
-        Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]
-        coef = np.linalg.solve(K, Y - Y.mean(axis=0))
-        return gradient_products(candidate.kernel, prepared, coef, full)
+
+def _products(
+    candidate: Candidate, prepared: np.ndarray, targets: Targets, full: bool
+) -> np.ndarray:
+    K = candidate.gram(prepared)
+    K[np.diag_indices_from(K)] += min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
+    Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]
+    coef = np.linalg.solve(K, Y - Y.mean(axis=0))
+    return gradient_products(candidate.kernel, prepared, coef, full)
 
 
 def _power(products: np.ndarray, power: float) -> np.ndarray | None:

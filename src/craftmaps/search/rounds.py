@@ -1,5 +1,7 @@
 """The rounds of the search: many candidates on few rows, then few candidates on many rows."""
 
+import numpy as np
+
 from craftmaps.kernels import Polynomial, Sum
 from craftmaps.search.candidates import Candidate, candidates, linear, neighbors
 from craftmaps.search.clock import Clock
@@ -7,7 +9,7 @@ from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
 from craftmaps.search.trials import Rows, Trial
 
-ROUND_ROWS = (400, 800, 1300)
+ROUND_ROWS = (400, 700, 1100)
 _PREPARATION_ROWS = 5000  # that show which values of columns are rare
 _N_KEPT = (6, 2)  # candidates that survive the first and the second round
 _N_NEAR = (3, 1)  # how many of them are tried with other widths, too
@@ -65,7 +67,8 @@ def _new_round(rows: Rows, before: list[Trial], tried: list[Candidate], n: int) 
     """The candidates on n rows, the best one first; trials on as many rows are not repeated."""
     known = {t.candidate.key: t for t in before if t.n_rows == n}
     distinct = {candidate.key: candidate for candidate in tried}
-    trials = rows.judged([c for key, c in distinct.items() if key not in known], n)
+    bar = min((trial.score for trial in known.values()), default=np.inf)
+    trials = rows.judged([c for key, c in distinct.items() if key not in known], n, bar)
     trials += [known[key] for key in distinct if key in known]
     return sorted(trials, key=lambda trial: trial.score)
 
