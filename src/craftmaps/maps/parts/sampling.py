@@ -68,7 +68,7 @@ def structured(
 
     A rotation H P D_1 H D_0 is common to as many blocks as there are sign sets S_b. These make the
     blocks as far from each other as bases can be: rows of two of them have inner products of
-    1/sqrt(size), where rows of independent blocks have that only in the mean square.
+    1/sqrt(size), while rows of independent blocks have it only on average.
     """
     size = max(MIN_ROTATION, padded_length(d))
     scales = _mixture("structured", kernel, n, rng)
