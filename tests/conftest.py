@@ -1,10 +1,18 @@
-"""Data that many test files use, and the order of tests."""
+"""Data that many test files use, the order of tests, and what every test may rely on."""
+
+import signal
 
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
 LONG = ("spark", "slow", "site", "packaging", "papers")
+
+
+def pytest_configure():
+    """Shells have programs in the background ignore Ctrl-C, which some tests send."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
