@@ -163,7 +163,7 @@ def _make_butterfly(radix: int) -> Any:
     return butterfly
 
 
-_butterfly2, _butterfly4, _butterfly8 = (_make_butterfly(radix) for radix in (2, 4, 8))
+_butterfly2, _butterfly4, _butterfly8, _butterfly16 = map(_make_butterfly, (2, 4, 8, 16))
 
 
 def _products(
@@ -322,6 +322,10 @@ def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
     """The stages of the transform of u[base:base+n] with strides from 64 on."""
     stride = _SMALLEST
     end = base + n
+    if n == 16 * stride:  # one pass instead of two; longer strides would not fit into the cache
+        for i in range(base, base + stride, LANES):
+            _butterfly16(u, i, stride)
+        return
     while 8 * stride <= n:
         for first in range(base, end, 8 * stride):
             for i in range(first, first + stride, LANES):
