@@ -48,12 +48,13 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         Residuals beyond `epsilon` scales count linearly with loss="huber". The scale is a robust
         spread of the residuals of rows held out.
     alpha : "auto", float or sequence of floats, default="auto"
-        The penalty. "auto" lowers or raises alpha by half decades as long as the loss of rows that
-        are held out falls; with the squared loss see `OnePassRegressor`.
+        The penalty. "auto" lowers or raises alpha by half decades as long as the loss of held-out
+        rows falls, and takes the largest alpha whose loss is within 2 % of the least one; with the
+        squared loss see `OnePassRegressor`.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
-        The passes end where the objective can fall by no more than about this share of itself, or
-        of what it could fall by at first.
+        Passes end when the objective can fall by no more than about this fraction of the decrease
+        that was possible at first, from coefficients of zero.
     max_passes : int, default=1000
         Limit on the number of passes, including the search for alpha. Reaching it gives a warning.
     block_rows : int, default=4096
