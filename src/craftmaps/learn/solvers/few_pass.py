@@ -24,9 +24,10 @@ _ENOUGH_SLOPE = 0.9  # a step is taken unless the slope at its end is this share
 _JITTER = 10.0  # units of rounding, times the mean of the diagonal, that keep P positive definite
 _LEAST_PASSES = 20  # of a descent, however late it is
 _SEARCH_TOLERANCE = 1e-4  # while alphas are compared
+_START_TOLERANCE = 1e-3  # of the descent from zero, at a larger alpha, that others start from
 _EQUAL = 0.02  # relative difference of losses of rows held out that does not count
 _STEPS = 2  # alphas per decade
-_FIRST_ALPHA, _LAST_ALPHA = 0.03, 100.0  # where a search begins and ends, in mean curvatures
+_FIRST_ALPHA, _LAST_ALPHA = 0.01, 100.0  # where a search begins and ends, in mean curvatures
 
 
 @dataclass
@@ -142,6 +143,17 @@ class Descent:
         value = self.value + float(np.vdot(self.point, added[0])) / 2
         other.receive(value, changes[0], solved[0], self.held)
         return other
+
+    @classmethod
+    def between(cls, descents: Sequence["Descent"]) -> "Descent":
+        """The mean of where descents at one alpha are, not evaluated yet.
+
+        It takes over what the first of them knows of the curvature, which differs little.
+        """
+        first = descents[0]
+        mean = cls(np.mean([descent.point for descent in descents], axis=0), alpha=first.alpha)
+        mean._pairs = list(first._pairs)
+        return mean
 
     def is_done(self, gain_of_interest: float) -> bool:
         """Whether the value can fall by no more than about that.
@@ -264,7 +276,8 @@ class Machine:
     ) -> list[Descent]:
         """Minimize at one alpha, from several starts, each without the rows of a fold.
 
-        A start is a point, or a descent at another alpha without the same fold.
+        A start is a point, or a descent without the same fold, which was at any alpha if it was
+        evaluated.
         A descent ends where the objective can fall by no more than about `tol` of what it could
         fall by at first. That is no share of the objective itself: outliers may be most of one that
         can hardly fall, and separable rows bring it to nearly nothing, where the passes that
@@ -272,12 +285,11 @@ class Machine:
         """
         precondition = Preconditioner.of(self.first.hessian, self.first.weight, alpha, self.penalty)
         self.condition = precondition.condition()
-        descents = [
-            start.at(alpha, precondition, self._penalized)
-            if isinstance(start, Descent)
-            else Descent(start, alpha=alpha)
-            for start in starts
-        ]
+        descents = []
+        for start in starts:
+            descent = start if isinstance(start, Descent) else Descent(start, alpha=alpha)
+            known = descent.gradient is not None
+            descents.append(descent.at(alpha, precondition, self._penalized) if known else descent)
         active, first = list(range(len(descents))), self.n_passes
         while active and self.n_passes < self.max_passes:
             if self.n_passes - first >= _LEAST_PASSES and not self.has_time:
@@ -332,13 +344,13 @@ class Machine:
 class Found:
     """The best alpha, all that were tried with their losses of rows held out, and where it ended.
 
-    `ends` are the points that the descents at the best alpha reached, one without each fold.
+    `ends` are the descents at the best alpha, one without each fold.
     """
 
     best: float
     alphas: np.ndarray
     scores: np.ndarray
-    ends: list[np.ndarray]
+    ends: list[Descent]
 
 
 def search(
@@ -347,8 +359,8 @@ def search(
     """Find the alpha with the least loss of rows held out.
 
     Given alphas are tried from the largest on, each from where the one before ended. Otherwise
-    alpha begins at some hundredths of the mean curvature and is lowered by half decades as long as
-    the loss of rows held out falls, or raised if it rises at once. Few rows decide where nearly all
+    alpha begins at a hundredth of the mean curvature and is lowered by half decades as long as the
+    loss of rows held out falls, or raised if it rises at once. Few rows decide where nearly all
     are right, so the largest alpha is taken whose loss is within two percent of the least one.
     """
     tried: dict[float, float] = {}
@@ -370,6 +382,8 @@ def search(
         first = round(_STEPS * np.log10(_FIRST_ALPHA * scale))
         last = np.floor(_STEPS * np.log10(_LAST_ALPHA * scale))
         power = first
+        # a larger penalty is quicker to minimize, and need not be minimized well
+        ends = machine.descend(10.0 ** ((power + 1) / _STEPS), ends, folds, _START_TOLERANCE)
         improves(10.0 ** (power / _STEPS))
         first_ends = ends
         for step in (-1, 1):
@@ -386,4 +400,4 @@ def search(
     best = max(alpha for alpha in tried if tried[alpha] <= good)
     every = np.array(sorted(tried))
     scores = np.array([tried[alpha] for alpha in every])
-    return Found(best, every, scores, [descent.point for descent in reached[best]])
+    return Found(best, every, scores, reached[best])
