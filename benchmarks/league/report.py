@@ -38,8 +38,8 @@ RULES = """## Rules
 - The error of a classifier is the share of wrong labels on the test rows. The error of a regressor
   is the root mean square error in standard deviations of the test targets.
 - An error ratio is the error divided by the smallest error on the same table. For classifiers, half
-  a wrong row is added to both errors, so that a table without any error has a ratio too. Means of ratios are
-  geometric, and a ratio above 10 counts as 10 in them.
+  a wrong row is added to both errors, so that a table without any error has a ratio too. Means of
+  ratios are geometric, and a ratio above 10 counts as 10 in them.
 - Learners with the same error share the mean of their ranks. A failed run has the last rank and no
   ratio.
 - Time is processor time, summed over all threads, because it hardly depends on other programs that
