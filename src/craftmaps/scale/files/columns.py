@@ -64,7 +64,7 @@ def choose(names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
 
 
 def choose_like(first: Layout, names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
-    """The same columns by name in a later file, whatever their order there.
+    """The same columns by name in a later file, in any order.
 
     Where the options choose no columns, the file must not have others.
     """
