@@ -180,6 +180,9 @@ def test_new_rows_are_read_as_the_rows_of_fit(folder, model, tmp_path):
     (tmp_path / "bad.csv").write_text(flat.replace("1", "one"))
     said = complaint("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "p.csv")
     assert "is not a number" in said
+    (tmp_path / "comma.csv").write_text(flat.splitlines()[0] + '\n1,"5,5",1,a,b,,c,1,true,no\n')
+    said = complaint("predict", model, tmp_path / "comma.csv", "-o", tmp_path / "p.csv")
+    assert "'5,5' is not a number; decimal=',', or --decimal , in a terminal, reads" in said
     (tmp_path / "less.csv").write_text("size,built\n1,2\n")
     said = complaint("predict", model, tmp_path / "less.csv", "-o", tmp_path / "p.csv")
     assert "less.csv: there is no column 'district'" in said
@@ -229,8 +232,9 @@ def test_what_cannot_be_learned_from_is_named(tmp_path):
         ("fit flats.csv --target high --drop color", "--drop names 'color', and there is no such"),
         ("fit flats.csv --target high --as page=thing", "--as must be COLUMN=KIND, and a KIND is"),
         ("fit flats.csv --target high --as color=text", "--as names 'color', and there is no such"),
-        ("fit flats.csv --target high --images", "--images takes columns of numbers alone"),
+        ("fit flats.csv --target high --images", "--images takes only columns of numbers"),
         ("fit flats.csv --target 3 --no-header --drop id", "no names for --drop"),
+        ("fit flats.csv --target id", "the target has 240 different texts in 240 rows"),
         ("fit flats.csv --target built", "line 5, column 'built': the target is missing"),
         ("predict fast.craft new.parquet --keep color", "there is no column 'color'"),
         ("predict fast.craft X.npy --keep id", "--keep is for CSV and Parquet files"),

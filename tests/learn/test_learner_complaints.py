@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
 
-from craftmaps import OnePassClassifier, RandomMaclaurin
+from craftmaps import Gaussian, OnePassClassifier, RandomMaclaurin
 from craftmaps.learn.solvers import memory
 
 TRAIN = slice(0, 1000)
@@ -26,11 +26,14 @@ TRAIN = slice(0, 1000)
         ({"codes": "onevsrest"}, "codes must be"),
         ({"codes": "random", "n_bits": 0}, "n_bits"),
         ({"decoding": "l1"}, "decoding must be one of"),
+        ({"feature_map": Gaussian()}, r"None or a transformer, such as .* got Gaussian"),
+        ({"feature_map": RandomMaclaurin}, "feature_map must be None or a transformer"),
+        ({"feature_map": "auto"}, "feature_map must be None or a transformer"),
     ],
 )
 def test_wrong_parameters_are_named(digits, options, message):
     X, y = digits
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         OnePassClassifier(**options).fit(X[TRAIN], y[TRAIN])
 
 

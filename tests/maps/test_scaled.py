@@ -88,3 +88,27 @@ def test_a_file_keeps_the_scaling(columns, tmp_path):
     again = load(tmp_path / "map.craft")
     np.testing.assert_array_equal(again.transform(rows()), feature_map.transform(rows()))
     assert again.columns == columns
+
+
+@pytest.mark.parametrize("unit_norm", [True, False])
+@pytest.mark.parametrize("shape", [(5,), (5, 5)])
+def test_weights_multiply_scaled_rows(shape, unit_norm):
+    X, new, weights = rows(), rows(seed=1), np.random.default_rng(2).normal(size=shape)
+    weighted = FunctionTransformer(lambda S: S * weights if len(shape) == 1 else S @ weights)
+    steps = [StandardScaler(), weighted, *([Normalizer()] if unit_norm else []), INNER]
+    expected = make_pipeline(*steps).fit(X).transform(new)
+    feature_map = ScaledMap(INNER, columns="standard", weights=weights, unit_norm=unit_norm).fit(X)
+    np.testing.assert_allclose(feature_map.transform(new), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_matrix_of_weights_takes_sparse_rows():
+    X = sparse.random(50, 8, density=0.3, format="csr", random_state=0)
+    scaled = ScaledMap(INNER, columns="std", weights=np.random.default_rng(2).normal(size=(8, 8)))
+    expected = scaled.fit(X.toarray()).transform(X.toarray())
+    np.testing.assert_allclose(scaled.fit(X).transform(X), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("weights", [np.ones(4), np.ones((5, 4)), np.full(5, np.nan)])
+def test_weights_that_do_not_fit_are_named(weights):
+    with pytest.raises(ValueError, match=r"weights must be 5 finite numbers, .* matrix of 5 x 5"):
+        ScaledMap(INNER, weights=weights).fit(rows())

@@ -187,7 +187,7 @@ def test_numbers_stay_arrays_and_later_text_is_an_error_with_a_way_out(tmp_path,
     monkeypatch.setattr(text, "CHUNK_BYTES", 100)
     (tmp_path / "t.csv").write_text("a,y\n" + "1,0\n" * 500 + "late,1\n")
     with pytest.raises(
-        BadRowError, match=r"line 502, column 'a': 'late' is not a number; .* table=True takes"
+        BadRowError, match=r"line 502, column 'a': 'late' is not a number; .* table=True reads"
     ):
         list(read(tmp_path / "t.csv", target="y"))
     assert joined_column(read(tmp_path / "t.csv", target="y", table=True), "a")[-1] == "late"
@@ -354,5 +354,5 @@ def test_a_fit_of_a_table_goes_on_from_a_checkpoint(table, tmp_path):
     rows = read(tmp_path / "t.csv", target="y", block_rows=40)
     np.testing.assert_array_equal(learner.fit_blocks(rows, **keeping).coef_, expected)
     rows = read(tmp_path / "t.csv", target="y", block_rows=40, types={"whole": "text"})
-    with pytest.raises(ValueError, match="is of rows read with other table"):
+    with pytest.raises(ValueError, match="belongs to rows read with other table"):
         learner.fit_blocks(rows, **keeping)

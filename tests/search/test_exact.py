@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.kernel_ridge import KernelRidge
 
 from craftmaps import Gaussian
-from craftmaps.search.exact import judge
+from craftmaps.search.exact import judge, judge_unseen
 from craftmaps.search.targets import Targets
 
 
@@ -29,16 +30,17 @@ def test_left_out_predictions_are_those_of_refits(rows, near):
         np.testing.assert_allclose(judged.predicted[i], refit, rtol=1e-7)
 
 
-def test_the_best_alpha_is_judged_by_the_chosen_rows_alone(rows):
+def test_unseen_rows_are_predicted_from_the_others_alone(rows):
     X, y = rows
-    y = y.copy()
-    y[20:] = np.random.default_rng(1).normal(size=20)  # half of the targets are noise
-    targets = Targets.of(y, classification=False)
-    K = Gaussian(gamma=0.3)(X)
-    first = np.arange(40) < 20
-    judged = judge(K.copy(), targets, first)
-    assert judged.score == targets.rows(first).score(judged.predicted[first])
-    assert judged.score < judge(K.copy(), targets).score
+    targets, kernel = Targets.of(y, classification=False), Gaussian(gamma=0.3)
+    unseen = np.arange(len(X)) % 3 == 0
+    judged = judge_unseen(kernel(X), targets, unseen, near=0.01)
+    model = KernelRidge(kernel="precomputed", alpha=judged.alpha)
+    middle = targets.Y[~unseen].mean()
+    model.fit(kernel(X[~unseen]), targets.Y[~unseen] - middle)
+    expected = model.predict(kernel(X[unseen], X[~unseen])) + middle
+    np.testing.assert_allclose(judged.predicted, expected, rtol=1e-8)
+    assert judged.score == targets.rows(unseen).score(judged.predicted)
 
 
 @pytest.mark.delicate

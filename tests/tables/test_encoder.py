@@ -227,7 +227,7 @@ def test_keys_are_named_in_a_warning():
         "measured": rng.integers(0, 10**6, n),
         "text": [f"Mr {chr(65 + i % 26)} of house {i}" for i in range(n)],
     }
-    with pytest.warns(UserWarning, match="'row', 'shuffled', 'code', as if") as caught:
+    with pytest.warns(UserWarning, match="'row', 'shuffled', 'code', which looks like") as caught:
         TableEncoder().fit(table)
     assert len(caught) == 1
     with warnings.catch_warnings():
@@ -235,14 +235,32 @@ def test_keys_are_named_in_a_warning():
         TableEncoder({"row": "drop", "shuffled": "number", "code": "text"}).fit(table)
 
 
+def test_numbers_that_are_text_are_named_in_a_warning():
+    table = {
+        "price": [f"{i},{i % 10}" for i in range(60)],
+        "pay": [f"{i},{i:03}.50" for i in range(1, 60)] + [None],
+        "zip": [f"0{i}{i}" for i in range(60)],
+        "size": [f"{i} m" for i in range(60)],
+        "level": ["1,5", "2,5"] * 30,
+    }
+    with pytest.warns(UserWarning, match="look like numbers") as caught:
+        TableEncoder().fit(table)
+    said = [str(one.message) for one in caught]
+    assert [text.split("'")[1] for text in said] == ["price", "pay"]
+    assert "such as '0,0', but are encoded as text" in said[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder({"price": "text", "pay": "category"}).fit(table)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"age": ["old", "young"]}, "column 'age' should hold numbers, and holds the text 'old'"),
-        ({"day": [1, 2]}, "column 'day' should hold dates, and holds numbers"),
+        ({"age": ["old", "young"]}, "column 'age' should hold numbers, but holds the text 'old'"),
+        ({"day": [1, 2]}, "column 'day' should hold dates, but holds numbers"),
         ({"day": ["soon", None]}, "column 'day' should hold dates such as .* the text 'soon'"),
         ({"age": [np.inf, 1.0]}, "column 'age' contains infinity"),
-        ({"city": None}, "the table has no column 'city', which fit has seen; it has age, day"),
+        ({"city": None}, "the table has no column 'city', which was there in fit; it has age, day"),
     ],
 )
 def test_a_table_that_changed_is_one_sentence(change, message):
@@ -281,7 +299,7 @@ def test_what_cannot_be_encoded_is_named(form, column):
         ({"dtype": int}, TABLE, "dtype must be np.float32 or np.float64"),
         ({"columns": {"age": "numeric"}}, TABLE, r"columns\['age'\] must be one of 'number'"),
         ({"columns": {"aeg": "number"}}, TABLE, "'aeg', which the table does not have; it has age"),
-        ({"columns": {"city": "number"}}, TABLE, "column 'city' should hold numbers, and holds"),
+        ({"columns": {"city": "number"}}, TABLE, "column 'city' should hold numbers, but holds"),
         ({}, {"a": [1, 2], "b": [1]}, "column 'b' has 1 rows and column 'a' has 2"),
         ({}, {}, r"0 feature\(s\)"),
         ({}, {"a": []}, r"0 sample\(s\)"),

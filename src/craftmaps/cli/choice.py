@@ -43,14 +43,13 @@ def learner(seen: Survey, **given: Any) -> Any:
     shared = {"loss": loss, "alpha": alpha, "encoder": encoder, "map_rows": given["map_rows"]}
     kind = KernelRegressor if seen.classes is None else KernelClassifier
     if given["images"] and is_table(seen.X):
-        raise click.UsageError("--images takes columns of numbers alone, none of them missing.")
+        raise click.UsageError("--images takes only columns of numbers without missing values.")
     if given["images"] and given["auto"]:
-        budget = given["budget"] or given["components"] or _DEFAULT_COMPONENTS
+        budget = _budget(given) or _DEFAULT_COMPONENTS
         return kind(searched_images(seen, budget, given["seed"]), **shared)
     if names_a_map(given) or given["images"]:
         return kind(_named(seen, encoder, **given), **shared)
-    budget = given["budget"] or given["components"]
-    return kind(budget=budget, random_state=given["seed"], **shared)
+    return kind(budget=_budget(given), random_state=given["seed"], **shared)
 
 
 def names_a_map(given: dict[str, Any]) -> bool:
@@ -94,7 +93,7 @@ def kernel_of(name: str | None, **options: Any) -> Any:
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
         if option not in kernel.get_params():
-            raise click.UsageError(f"--{option} is no parameter of the kernel {name}.")
+            raise click.UsageError(f"--{option} is not a parameter of the kernel {name}.")
     if "gamma" in given:
         given["gamma"] = _number_or_name(given["gamma"])
     return kernel.set_params(**given)
@@ -136,6 +135,14 @@ def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:
     """The map of oriented gradients of square images, perhaps seen through a metric."""
     cells = image_cells(image_shape(X))
     return ImageMap(MetricMap(inner) if metric else inner, cells=cells)
+
+
+def _budget(given: dict[str, Any]) -> str | int | None:
+    """What a search may spend; a number in --budget means components."""
+    budget: str | None = given["budget"]
+    if budget is not None and budget.isdecimal():
+        return int(budget)
+    return budget or given["components"]
 
 
 def searched_images(seen: Survey, budget: str | int, seed: int = 0) -> Any:

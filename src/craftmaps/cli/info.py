@@ -12,7 +12,7 @@ from craftmaps.cli import options
 @options.model
 @options.as_json
 def info(model: str, as_json: bool) -> None:
-    """Say what is in a model file. Opening it runs nothing that it contains.
+    """Describe a model file. Opening it runs no code.
 
     \b
     Example:
@@ -36,7 +36,7 @@ def info(model: str, as_json: bool) -> None:
             "features": int(fitted.coef_.shape[-1]),
             "classes": fitted.classes_.tolist() if hasattr(fitted, "classes_") else None,
             "alpha": _plain(fitted.alpha_),
-            "rows_learnt": int(fitted.n_samples_seen_),
+            "rows_learned": int(fitted.n_samples_seen_),
         }
     if as_json:
         facts |= options.encoding(fitted)

@@ -16,6 +16,7 @@ from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
 _READ_AS = {"number": "number", "category": "text", "text": "text", "dayfirst": "text"}
+_LEAST_LABELED = 20  # rows, below which labels may all differ
 
 
 class Model(NamedTuple):
@@ -45,7 +46,7 @@ def model_of(path: str) -> Model:
 
     learner = load(path)
     if not hasattr(learner, "predict"):
-        raise ValueError(f"{path} holds a {type(learner).__name__}, which predicts nothing.")
+        raise ValueError(f"{path} holds a {type(learner).__name__}, which does not predict.")
     encoder = getattr(learner, "encoder_", None)
     if encoder is not None and encoder.columns_:
         types = {column.name: _type_of(column) for column in encoder.columns_}
@@ -229,4 +230,16 @@ def survey(rows: Blocks, size: int, classify: bool | None = None) -> Survey:
             labelled = bool(classify) or not is_continuous(classes)
     if not n_rows:
         raise click.UsageError("there are no rows in these files.")
+    if classify is None and labelled and classes is not None:
+        _check_classes(classes, n_rows)
     return Survey(n_rows, *sample.rows(), classes if labelled else None)
+
+
+def _check_classes(classes: np.ndarray, n_rows: int) -> None:
+    """Raise an error if most rows have a text of their own, which is seldom meant as a class."""
+    if classes.dtype.kind in "OUT" and n_rows >= _LEAST_LABELED and len(classes) > n_rows / 2:
+        raise click.UsageError(
+            f"the target has {len(classes)} different texts in {n_rows} rows, such as "
+            f"{str(classes[0])!r}: read numbers with a decimal comma with --decimal , or learn the "
+            f"texts as classes with --classify."
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -33,6 +33,7 @@ class Learner(LearnerHooks):
     _stream: FeatureStream
     _probe: Any = None  # one encoded row, which tells whether two maps are the same
     _probe_features: Any = None
+    _KNOWN_MAPS: ClassVar[str] = "None or a transformer"
 
     @property
     def n_samples_seen_(self) -> int:
@@ -42,7 +43,7 @@ class Learner(LearnerHooks):
 
     @property
     def solution_(self) -> Solution:
-        """Coefficients for all rows so far, computed when first asked for."""
+        """Coefficients for all rows so far, computed when they are first needed."""
         solution = self._begun().solution
         if solution is None:
             with self._draft(same_rows=True) as draft:
@@ -52,7 +53,7 @@ class Learner(LearnerHooks):
         return solution
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and targets y, and forget what was learned before.
+        """Fit the model to rows X and targets y, and forget what was learned before.
 
         Parameters
         ----------
@@ -86,8 +87,8 @@ class Learner(LearnerHooks):
     def begin(self, X: Any, y: Any, classes: Any = None, n_rows: int | None = None) -> Self:
         """Fit the feature map on all rows of X, without learning from any of them.
 
-        What was learned before is forgotten. Afterwards `add`, or `add` of `emptied` copies, learns
-        from rows. A map that is None or a FrozenEstimator is not fitted.
+        What was learned before is forgotten. Afterwards, call `add` on this learner or on `emptied`
+        copies of it to learn from rows. A map that is None or a FrozenEstimator is not fitted.
 
         Parameters
         ----------
@@ -112,20 +113,20 @@ class Learner(LearnerHooks):
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from more rows, after `begin` or another fit.
 
-        The sums are changed in place, which takes less memory than `partial_fit`. If this raises
-        an error, some of the rows may have been learned, so do not use the learner any more.
+        The sums are changed in place, which takes less memory than `partial_fit`. If an error is
+        raised, some of the rows may have been learned, so the learner must not be used any more.
         """
         self._begun()
         self._learn(X, y, sample_weight, Progress(None, shown=False))
         return self
 
     def solve(self) -> Self:
-        """Compute the solution for all rows so far, if it is not known yet."""
+        """Compute the coefficients for all rows so far, unless this is already done."""
         _ = self.solution_
         return self
 
     def for_prediction(self, *, uncertainty: bool = False) -> Self:
-        """Return a small copy that predicts and has no sums.
+        """Return a smaller copy that can predict and has no sums.
 
         With `uncertainty`, it keeps what the standard deviations and intervals of a regressor need.
         """
@@ -139,7 +140,7 @@ class Learner(LearnerHooks):
         return light
 
     def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
-        """Write the model to one file, which `craftmaps.load` reads.
+        """Save the model to a file, which `craftmaps.load` reads.
 
         Parameters
         ----------
@@ -270,7 +271,18 @@ class Learner(LearnerHooks):
     def _forget(self) -> None:
         self.__dict__.pop("_stream", None)
 
+    def _check_map(self) -> None:
+        """Raise an error if the feature map is not an instance that can be fitted."""
+        given = self.feature_map
+        if isinstance(given, type) or not (given is None or hasattr(given, "fit")):
+            kind = ValueError if isinstance(given, str) else TypeError
+            raise kind(
+                f"feature_map must be {self._KNOWN_MAPS}, such as Nystroem(Gaussian()), "
+                f"got {given!r}."
+            )
+
     def _check_parameters(self) -> None:
+        self._check_map()
         if not is_integer(self.block_rows) or self.block_rows < 1:
             raise ValueError(
                 f"block_rows must be an integer of at least 1, got {self.block_rows!r}."

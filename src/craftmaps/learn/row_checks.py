@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from craftmaps.tables.table import column_of_text
+from craftmaps.tables.values import is_missing
 
 FLOATS = (np.float64, np.float32)
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30  # sums hold such weights in single precision too
@@ -31,9 +32,30 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
         raise ValueError(
             f"the largest sample_weight is {largest:.3g}, and sums of rows are exact for weights "
             f"between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}; divide all weights by the same "
-            f"number, or give 0 to rows that shall not count."
+            f"number, or give 0 to rows that should not count."
         )
     return np.asarray(weights)
+
+
+def check_targets(learner: Any, y: Any) -> None:
+    """Raise ValueError if objects given as targets are missing, or are text for a regressor."""
+    y = np.asarray(y)
+    if y.dtype.kind not in "OUT" or y.ndim != 1:
+        return
+    targets = y.tolist()
+    if not {*map(type, targets)} <= {str}:
+        missing = next((row for row, target in enumerate(targets) if is_missing(target)), None)
+        if missing is not None:
+            raise ValueError(
+                f"Input y contains NaN: the target of row {missing} is missing. Leave out rows "
+                f"without a target."
+            )
+    text = next((target for target in targets if isinstance(target, str)), None)
+    if text is not None and not is_classifier(learner):
+        raise ValueError(
+            f"{type(learner).__name__} takes numbers as targets, got the text {text!r}; convert "
+            f"the targets to numbers, or use KernelClassifier to predict classes."
+        )
 
 
 def refuse_text(learner: Any, X: Any) -> None:
@@ -47,5 +69,6 @@ def refuse_text(learner: Any, X: Any) -> None:
         kind = "KernelClassifier" if is_classifier(learner) else "KernelRegressor"
         way_out = f"use {kind}, which encodes such tables"
     raise ValueError(
-        f"{type(learner).__name__} takes numbers, and column {name!r} holds none; {way_out}."
+        f"{type(learner).__name__} takes numbers, but column {name!r} holds text or dates; "
+        f"{way_out}."
     )

@@ -13,7 +13,7 @@ from craftmaps.learn.base import Learner
 from craftmaps.learn.checkpoint import unpacked
 from craftmaps.learn.row_checks import FLOATS
 from craftmaps.tables import TableEncoder
-from craftmaps.tables.table import has_gaps, is_table, table_of
+from craftmaps.tables.table import Table, has_gaps, is_table, table_of
 
 
 class TableLearner(Learner):
@@ -56,7 +56,12 @@ class TableLearner(Learner):
         return X, y
 
     def _valid_rows(self, X: Any) -> Any:
-        return super()._valid_rows(X) if self.encoder_ is None else self._opened(X)
+        if self.encoder_ is None:
+            return super()._valid_rows(X)
+        rows = self._opened(X)
+        if isinstance(rows, Table):
+            rows.check_size()
+        return rows
 
     def _encoded(self, X: Any) -> Any:
         return X if self.encoder_ is None else self.encoder_.encode(X)

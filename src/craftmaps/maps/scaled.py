@@ -43,8 +43,9 @@ class ScaledMap(WrappedMap):
           with outliers and long tails. A column with two values is standardized instead.
 
         Sparse rows allow "none", "std" and "maxabs".
-    weights : array-like of shape (n_features,) or None, default=None
-        Factor of each scaled column. Columns with a larger weight matter more.
+    weights : array-like of shape (n_features,) or (n_features, n_features), or None, default=None
+        Factor of each scaled column; columns with a larger weight matter more. Or a matrix by which
+        the scaled rows are multiplied, which can weigh other directions than those of the columns.
     unit_norm : bool, default=True
         Whether each scaled row is divided by its length.
 
@@ -56,6 +57,8 @@ class ScaledMap(WrappedMap):
         Factor of each column, and the number that is then added. None if there is none.
     curves_ : list of n_features curves or None, or None
         The curve that is applied to each column first, with columns="quantile".
+    matrix_ : ndarray of shape (n_features, n_features), or None
+        The matrix by which scaled rows are multiplied; None if the weights are no matrix.
 
     Notes
     -----
@@ -76,6 +79,7 @@ class ScaledMap(WrappedMap):
     scale_: np.ndarray | None
     offset_: np.ndarray | None
     curves_: list[QuantileCurve | None] | None = None
+    matrix_: np.ndarray | None = None
 
     def __init__(
         self,
@@ -93,11 +97,13 @@ class ScaledMap(WrappedMap):
     def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
         fitted = fitted_scaling(X, self.columns, self.weights)
         inside = self._fitted_inside(applied_scaling(X, *fitted, self.unit_norm), y, X.dtype)
-        curves, scale, offset = fitted
-        return {"curves_": curves, "scale_": scale, "offset_": offset, **inside}
+        curves, scale, offset, matrix = fitted
+        fitted_here = {"curves_": curves, "scale_": scale, "offset_": offset, "matrix_": matrix}
+        return fitted_here | inside
 
     def _prepared(self, X: Any) -> Any:
-        return applied_scaling(X, self.curves_, self.scale_, self.offset_, self.unit_norm)
+        fitted = self.curves_, self.scale_, self.offset_, self.matrix_
+        return applied_scaling(X, *fitted, self.unit_norm)
 
     def _check_stored(self) -> None:
         super()._check_stored()
@@ -105,6 +111,8 @@ class ScaledMap(WrappedMap):
         check_facts(self, offset_=self._is_per_column(self.offset_))
         curves = self.curves_
         check_facts(self, curves_=curves is None or len(curves) == self.n_features_in_)
+        matrix, square = self.matrix_, (self.n_features_in_, self.n_features_in_)
+        check_facts(self, matrix_=matrix is None or matrix.shape == square)
 
     def _is_per_column(self, array: np.ndarray | None) -> bool:
         return array is None or array.shape == (self.n_features_in_,)
@@ -122,6 +130,8 @@ class ScaledMap(WrappedMap):
             scaled = g.add("Mul", scaled, self.scale_)
         if self.offset_ is not None:
             scaled = g.add("Add", scaled, self.offset_)
+        if self.matrix_ is not None:
+            scaled = g.add("MatMul", scaled, self.matrix_)
         return self._onnx_inside(g, onnx_unit_rows(g, scaled) if self.unit_norm else scaled)
 
     @property
@@ -140,7 +150,7 @@ class ScaledMap(WrappedMap):
 
 
 Curves = list[QuantileCurve | None] | None
-Scaling = tuple[Curves, np.ndarray | None, np.ndarray | None]
+Scaling = tuple[Curves, np.ndarray | None, np.ndarray | None, np.ndarray | None]
 
 
 def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:
@@ -149,7 +159,7 @@ def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:
 
 
 def fitted_scaling(X: Any, columns: str, weights: Any) -> Scaling:
-    """Fit the curve, the factor and the offset of each column of X."""
+    """Fit the curve, the factor and the offset of each column of X; the last item is a matrix."""
     curves: Curves = None
     if columns == "quantile":
         if sparse.issparse(X):
@@ -158,15 +168,18 @@ def fitted_scaling(X: Any, columns: str, weights: Any) -> Scaling:
         X, columns = _curved(X, curves), "standard"
     scale, offset = _scale_and_offset(columns, X)
     if weights is None:
-        return curves, scale, offset
+        return curves, scale, offset, None
     weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (X.shape[1],) or not np.isfinite(weights).all():
+    d = X.shape[1]
+    if weights.shape not in ((d,), (d, d)) or not np.isfinite(weights).all():
         raise ValueError(
-            f"weights must be {X.shape[1]} finite numbers, one per column, got shape "
-            f"{weights.shape}."
+            f"weights must be {d} finite numbers, one per column, or a matrix of {d} x {d}, got "
+            f"shape {weights.shape}."
         )
+    if weights.ndim == 2:
+        return curves, scale, offset, weights
     scale = weights if scale is None else scale * weights
-    return curves, scale, None if offset is None else offset * weights
+    return curves, scale, None if offset is None else offset * weights, None
 
 
 def _curve(column: np.ndarray) -> QuantileCurve | None:
@@ -183,8 +196,18 @@ def _curved(X: np.ndarray, curves: list[QuantileCurve | None]) -> np.ndarray:
     return result
 
 
+def multiplied(X: Any, weights: np.ndarray) -> Any:
+    """Rows times weights of their columns, or times a matrix."""
+    return X @ weights if weights.ndim == 2 else X * weights
+
+
 def applied_scaling(
-    X: Any, curves: Curves, scale: np.ndarray | None, offset: np.ndarray | None, unit_norm: bool
+    X: Any,
+    curves: Curves,
+    scale: np.ndarray | None,
+    offset: np.ndarray | None,
+    matrix: np.ndarray | None,
+    unit_norm: bool,
 ) -> Any:
     """Scale rows, in float64 because a column may be large relative to its deviation."""
     if curves is not None:
@@ -193,6 +216,8 @@ def applied_scaling(
         X = X.multiply(scale).tocsr() if sparse.issparse(X) else X * scale
     if offset is not None:
         X = (X.toarray() if sparse.issparse(X) else X) + offset
+    if matrix is not None:
+        X = np.asarray(X @ matrix)
     return normalize(X) if unit_norm else X
 
 

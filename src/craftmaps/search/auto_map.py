@@ -15,9 +15,10 @@ from craftmaps.search.candidates import Candidate
 from craftmaps.search.clock import Clock
 from craftmaps.search.preparation import Scaling
 from craftmaps.search.report import Report
-from craftmaps.search.rounds import Rows, Trial, halving
+from craftmaps.search.rounds import halving
 from craftmaps.search.sized import feature_map, sized_round
 from craftmaps.search.targets import is_classification
+from craftmaps.search.trials import Rows, Trial
 from craftmaps.storage.packing import storable
 
 MIN_ROWS = 10  # fewer rows cannot tell kernels apart
@@ -29,11 +30,12 @@ class AutoMap(FeatureMap):
     """Search for the kernel that suits rows and targets best, and approximate it by features.
 
     `fit` searches: it tries preparations of the columns (standardized, mapped by quantiles, unit
-    norm), kernels (Gaussian, Matérn, Laplacian, polynomial) of many widths, sums of the best ones
-    and learned weights of the columns. Candidates are compared by exact leave-one-out predictions
-    of kernel ridge regression, on few rows at first, and the best ones on more rows. The result is
-    a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if the budget allows it. There
-    is no search for fewer than 10 rows, equal rows or equal targets, which get a Matérn kernel.
+    norm), kernels (Gaussian, Matérn, Laplacian, polynomial) of many widths, sums of the best ones,
+    and learned weights of columns or of other directions. Candidates are compared by exact
+    leave-one-out predictions of kernel ridge regression, on few rows at first, and the best ones on
+    more rows. The result is a `ScaledMap` around a `Nystroem` map, with all rows as landmarks if
+    the budget allows it. There is no search for fewer than 10 rows, equal rows or equal targets,
+    which get a Matérn kernel.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ class AutoMap(FeatureMap):
 
     Attributes
     ----------
-    feature_map_ : ScaledMap or ImageMap
+    feature_map_ : ScaledMap, LevelsMap or ImageMap
         The chosen map, fitted.
     report_ : Report or None
         What was tried, and the expected error; None if there was no search.
@@ -151,8 +153,10 @@ class AutoMap(FeatureMap):
         if size < len(rows) and clock.has_time:
             rounds.append(sized_round(rows, rounds, size, total, seed))
         best: Trial = rounds[-1][0]
-        report = Report.of(rounds, classification, budget.text, clock.elapsed)
+        report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
         alpha = best.alpha if np.isfinite(best.alpha) else None  # nothing beats the mean
+        if best.candidate.is_linear:
+            size = min(size, X.shape[1] + 1)  # the dimension of all linear functions
         return feature_map(best.candidate, size, X.shape[0], seed), report, alpha
 
     def _shape_of_images(self, X: Any) -> tuple[int, int] | None:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dtrtri
 
 from craftmaps.search.targets import Targets
 
 _LEAST_ALPHA, _LARGEST_ALPHA = -7, 2  # powers of ten, in units of the mean of the diagonal of K
 _STEP = 0.5  # of a power of ten
+_FAR = 1.15  # ratio of scores that another alpha half a decade away does not make up for
 _CLEARLY = 0.997  # share of a score that must be left for a step to a smaller alpha
 
 
@@ -40,22 +42,23 @@ class Judged:
 
 
 def judge(
-    K: np.ndarray, targets: Targets, judging: np.ndarray | None = None, near: float | None = None
+    K: np.ndarray, targets: Targets, near: float | None = None, bar: float = np.inf
 ) -> Judged:
-    """The alpha whose left-out predictions are best, on all rows or on the `judging` ones.
+    """The alpha whose left-out predictions are best.
 
     Alphas are tried in decades at first, and then half a decade around the best one. With an alpha
     that must be `near`, steps of half a decade begin there and go on while predictions get better.
+    There is no step from a score that is far above the `bar`, which another kernel has reached.
     """
-    some = targets if judging is None else targets.rows(judging)
 
     def judged(alpha: float, predicted: np.ndarray, coef: np.ndarray) -> Judged:
-        score = some.score(predicted if judging is None else predicted[judging])
-        return Judged(float(alpha), score, predicted, coef)
+        return Judged(float(alpha), targets.score(predicted), predicted, coef)
 
     scale = float(np.trace(K)) / len(K)
     if near is not None and near > 0:
-        return _walked(K, targets.Y, scale, float(np.log10(near / scale)), judged)
+        return _walked(
+            lambda alpha: judged(alpha, *_left_out(K, targets.Y, alpha)), scale, near, _FAR * bar
+        )
     values, vectors = np.linalg.eigh(K)  # lets other threads run, unlike scipy.linalg.eigh
     spectrum = _Spectrum(np.maximum(values, 0.0), vectors, vectors**2, targets.Y)
 
@@ -74,25 +77,42 @@ def judge(
     return min(best, near_best, key=lambda one: one.score)
 
 
+def judge_unseen(K: np.ndarray, targets: Targets, unseen: np.ndarray, near: float) -> Judged:
+    """The alpha with which the other rows predict the `unseen` ones best, searched from `near`.
+
+    `predicted` has the unseen rows only. One factor of the other rows is all that an alpha costs.
+    """
+    seen = ~unseen
+    inner, across, held = K[np.ix_(seen, seen)], K[np.ix_(unseen, seen)], targets.rows(unseen)
+    middle = targets.Y[seen].mean(axis=0)
+    centered = targets.Y[seen] - middle
+
+    def at(alpha: float) -> Judged:
+        A = inner.copy()
+        A[np.diag_indices_from(A)] += alpha
+        coef = cho_solve((np.linalg.cholesky(A), True), centered, check_finite=False)
+        predicted = across @ coef + middle
+        return Judged(alpha, held.score(predicted), predicted, coef)
+
+    return _walked(at, float(np.trace(K)) / len(K), near)
+
+
 def _walked(
-    K: np.ndarray,
-    Y: np.ndarray,
-    scale: float,
-    exponent: float,
-    judged: Callable[[float, np.ndarray, np.ndarray], Judged],
+    at: Callable[[float], Judged], scale: float, near: float, hopeless: float = np.inf
 ) -> Judged:
-    """The best alpha in steps down from a first one, or up if the first step down is no better."""
+    """The best alpha in steps down from one that is near, or up if the first step is no better.
 
-    def at(exponent: float) -> Judged:
-        alpha = scale * 10.0**exponent
-        return judged(alpha, *_left_out(K, Y, alpha))
-
-    exponent = float(np.clip(exponent, _LEAST_ALPHA, _LARGEST_ALPHA))
-    first = best = at(exponent)
+    `scale` is the mean of the diagonal of the kernel matrix. There are no steps from a score that
+    is `hopeless`.
+    """
+    exponent = float(np.clip(np.log10(near / scale), _LEAST_ALPHA, _LARGEST_ALPHA))
+    first = best = at(scale * 10.0**exponent)
+    if first.score > hopeless:
+        return first
     for step, share in ((-_STEP, _CLEARLY), (_STEP, 1.0)):
         place = exponent + step
         while _LEAST_ALPHA <= place <= _LARGEST_ALPHA:
-            following = at(place)
+            following = at(scale * 10.0**place)
             if following.score >= share * best.score:
                 break
             best, place = following, place + step

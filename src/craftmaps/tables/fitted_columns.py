@@ -13,6 +13,7 @@ from craftmaps.tables.kinds import (
     has_undecided_dates,
     is_constant,
     is_key,
+    looks_numeric,
 )
 from craftmaps.tables.table import Table
 from craftmaps.tables.values import CannotEncodeError
@@ -39,7 +40,7 @@ def fitted_columns(
     dropped : dict
         Names of the columns that are left out, with the reason.
     """
-    _check_size(table)
+    table.check_size()
     for name in given:
         if name not in table.names:
             raise ValueError(
@@ -51,6 +52,7 @@ def fitted_columns(
     refused: list[str] = []
     keys: list[str] = []
     undecided: list[str] = []
+    numeric: dict[str, str] = {}
     for name in table.names:
         if given.get(name) == "drop":
             dropped[name] = "dropped on request"
@@ -71,9 +73,11 @@ def fitted_columns(
                 continue
             if has_undecided_dates(values):
                 undecided.append(name)
+            elif kind == "text" and looks_numeric(values):
+                numeric[name] = values.distinct_texts()[0]
             elif is_key(name, values):
                 keys.append(name)
-    _complain(refused, keys, undecided)
+    _complain(refused, keys, undecided, numeric)
     if not columns:
         raise ValueError(
             f"no column of the table tells rows apart (n_samples = {table.n_rows}): "
@@ -91,20 +95,9 @@ def are_equal(one: Any, other: Any) -> bool:
     )
 
 
-def _check_size(table: Table) -> None:
-    n_rows, n_columns = table.shape
-    if not n_columns:
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
-        )
-    if not n_rows:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is "
-            f"required."
-        )
-
-
-def _complain(refused: list[str], keys: list[str], undecided: list[str]) -> None:
+def _complain(
+    refused: list[str], keys: list[str], undecided: list[str], numeric: dict[str, str]
+) -> None:
     """Raise an error about columns that cannot be encoded, and warn about doubtful ones."""
     if refused:
         raise TypeError(
@@ -114,14 +107,21 @@ def _complain(refused: list[str], keys: list[str], undecided: list[str]) -> None
     if keys:
         listed = ", ".join(map(repr, keys))
         warn(
-            f"no two rows have the same value of {listed}, as if it numbered or named the rows; "
-            f"drop it, as in TableEncoder(columns={{{keys[0]!r}: 'drop'}}), unless it says "
-            f"something about new rows."
+            f"no two rows have the same value of {listed}, which looks like a row number or an "
+            f"identifier; drop it with TableEncoder(columns={{{keys[0]!r}: 'drop'}}), or --drop in "
+            f"a terminal, unless it says something about new rows."
         )
     if undecided:
         listed = ", ".join(map(repr, undecided))
         warn(
-            f"the dates of {listed} do not tell whether the day or the month comes first, so they "
-            f"are encoded as text; say TableEncoder(columns={{{undecided[0]!r}: 'dayfirst'}}), or "
-            f"'date' if the month is first."
+            f"the dates of {listed} do not show whether the day or the month comes first, so they "
+            f"are encoded as text; use TableEncoder(columns={{{undecided[0]!r}: 'dayfirst'}}), or "
+            f"'date' if the month comes first (--as {undecided[0]}=dayfirst in a terminal)."
+        )
+    for name, example in numeric.items():
+        warn(
+            f"the values of {name!r} look like numbers, such as {example!r}, but are encoded as "
+            f"text; convert them to numbers, for instance with pandas.read_csv(..., decimal=',') "
+            f"or --decimal , in a terminal, or keep them with "
+            f"TableEncoder(columns={{{name!r}: 'text'}})."
         )

@@ -16,6 +16,8 @@ KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
 _KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
 _LEAST_KEYS = 100  # rows, below which nothing is said about keys
+# Codes have leading zeros. The decimal point may be a comma, and thousands may be set apart.
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|[1-9]\d{0,2}([.,' ]\d{3})+)([.,]\d+)?")
 
 
 def found_kind(values: Values, max_levels: int) -> str:
@@ -33,6 +35,13 @@ def has_undecided_dates(values: Values) -> bool:
     if values.kind != "text":
         return False
     return date_texts.found_form(values.distinct_texts()) == date_texts.UNDECIDED
+
+
+def looks_numeric(values: Values) -> bool:
+    """Whether the values of a column of text are numbers, written with a point or a comma."""
+    if values.kind != "text":
+        return False
+    return all(_NUMBER.fullmatch(text.strip()) for text in values.distinct_texts())
 
 
 def is_constant(values: Values) -> bool:

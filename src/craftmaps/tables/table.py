@@ -42,6 +42,15 @@ class Table:
         """Number of rows and of columns."""
         return self.n_rows, len(self.names)
 
+    def check_size(self) -> None:
+        """Raise ValueError if there are no rows or no columns."""
+        if 0 in self.shape:
+            lacking = "sample" if self.names else "feature"
+            raise ValueError(
+                f"Found array with 0 {lacking}(s) (shape={self.shape}) while a minimum of 1 is "
+                f"required."
+            )
+
     def __getitem__(self, rows: Any) -> Self:
         """Some rows, by a slice or by their places."""
         if isinstance(rows, slice):

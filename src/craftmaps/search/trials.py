@@ -1,0 +1,83 @@
+"""Candidates that are judged by their predictions for rows that were left out."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from craftmaps.search.candidates import Candidate
+from craftmaps.search.exact import judge
+from craftmaps.search.preparation import Preparation
+from craftmaps.search.targets import Targets
+from craftmaps.threads import on_threads
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate, judged by predictions for rows that were left out.
+
+    `error` is the share of wrong classes, or RMSE per deviation, and lies in `interval` with a
+    probability of about 90%. `n_rows` is the number of rows that it learned from.
+    """
+
+    candidate: Candidate
+    score: float
+    error: float
+    alpha: float
+    n_rows: int
+    interval: tuple[float, float]
+
+    @classmethod
+    def of(
+        cls, candidate: Candidate, targets: Targets, predicted: np.ndarray, alpha: float, n: int
+    ) -> "Trial":
+        """A candidate that learned from n rows, and predicted this for rows with `targets`."""
+        score, error = targets.score(predicted), targets.error(predicted)
+        if np.isfinite(alpha):
+            candidate = replace(candidate, alpha=alpha)
+        return cls(candidate, score, error, alpha, n, targets.interval(predicted))
+
+
+class Rows:
+    """Rows in random order, with their targets, and what was prepared of the first ones."""
+
+    def __init__(
+        self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
+    ) -> None:
+        self._order = rng.permutation(X.shape[0])
+        self._X, self._targets = X, Targets.of(y, classification)
+        self._prepared: dict[tuple[Preparation, int], Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def targets(self, rows: slice) -> Targets:
+        """The targets of some rows."""
+        return self._targets.rows(self._order[rows])
+
+    def raw(self, rows: slice) -> Any:
+        """Some rows as they came."""
+        return self._X[self._order[rows]]
+
+    def prepared(self, preparation: Preparation, n: int) -> Any:
+        """The first n rows, prepared."""
+        key = preparation, n
+        if key not in self._prepared:
+            self._prepared[key] = preparation.applied(self.raw(slice(n)))
+        return self._prepared[key]
+
+    def judged(self, tried: list[Candidate], n: int, bar: float = np.inf) -> list[Trial]:
+        """All candidates on the first n rows, the best one first.
+
+        No other alphas are tried for a candidate whose score is far above the `bar`.
+        """
+        for candidate in tried:  # before threads ask for the same rows
+            self.prepared(candidate.preparation, n)
+        targets = self.targets(slice(n))
+
+        def trial(candidate: Candidate) -> Trial:
+            K = candidate.gram(self.prepared(candidate.preparation, n))
+            best = judge(K, targets, candidate.alpha, bar)
+            return Trial.of(candidate, targets, best.predicted, best.alpha, n)
+
+        return sorted(on_threads(trial, tried), key=lambda trial: trial.score)
