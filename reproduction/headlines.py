@@ -20,7 +20,7 @@ from reproduction.store import Results
 from reproduction.verdict import UNDECIDED
 
 _SHARE_OF_CELLS = 0.9  # the bar: cells that must be as good as published
-# the map and the learner with their defaults; squared errors; a learned metric; gradients of images
+# the default map with the log-loss and with squared errors; a learned metric; gradients of images
 _CRAFT = ("CRAFT v2, log-loss", "CRAFT v2", "CRAFT metric", "CRAFT images")
 _SVM_TABLES = ("kk-table-1", "pp-table-1", "pp-table-2", "pp-table-3")
 _LEVELS = (2.5, 2.0)  # test errors in per cent
