@@ -28,9 +28,9 @@ from craftmaps.learn.solvers.span import RowSpace
 _SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner,
 _LEAST_SAMPLE = 1000  # and at least so many
 _JUDGING_ROWS = 3000  # held out, in as many folds as that takes
-_SEEN_ROWS = 100_000  # at most, of which targets or predictions are looked at one by one
+_SEEN_ROWS = 100_000  # whose targets or predictions are looked at one by one, at most
 _LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alpha is tried
-JUDGING_TOLERANCE = 1e-2  # of a model that is only asked for its predictions of rows held out
+JUDGING_TOLERANCE = 1e-2  # of a model that only predicts held-out rows
 _HELD_OUT = 0  # the first fold, which is held out to look at predictions
 _HASHES = 1 << 64
 
@@ -108,7 +108,7 @@ class Fit:
         return found.best, found.alphas, found.scores[:, None], np.mean(found.ends, axis=0)
 
     def held_out(self, start: np.ndarray, alpha: float, tol: float, max_passes: int) -> RowsSeen:
-        """Predictions for rows held out: for those that judged alpha, otherwise for a tenth."""
+        """Predictions for held-out rows: those that chose alpha, otherwise a tenth of all rows."""
         machine = self.machine(max_passes)
         known, ends = self._held
         if known != alpha:

@@ -19,7 +19,7 @@ class Mergeable(BlockLearner):
     decay: float | None = None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The system is solved when a result is first asked for.
+        """Learn from more rows. The system is solved when a result is first needed.
 
         If this raises an error or is interrupted, the learner is unchanged and the call can be
         repeated.
@@ -36,7 +36,7 @@ class Mergeable(BlockLearner):
         return self._take(X, y, sample_weight)
 
     def merge(self, other: Self) -> Self:
-        """Learn what `other` has learned with the same map; `other` is not changed."""
+        """Add what `other` has learned with the same map; `other` is not changed."""
         if type(other) is not type(self):
             raise ValueError(
                 f"a {type(self).__name__} merges with another one, not with a "

@@ -82,9 +82,9 @@ class PassSums:
     Attributes
     ----------
     values, held : ndarray of shape (n_points,)
-        Weighted sums of the losses of rows that teach, and of rows that are held out.
+        Weighted sums of the losses of training rows, and of held-out rows.
     gradients : ndarray of shape (n_features, n_points * n_outputs)
-        Z^T G for the derivatives G of the losses of rows that teach.
+        Z^T G for the derivatives G of the losses of training rows.
     totals : ndarray of shape (n_points * n_outputs,)
         1^T G.
     """
@@ -267,7 +267,7 @@ class SeenPass:
     labels: Labels
 
     def __call__(self, blocks: Iterable[FeatureBlock]) -> RowsSeen | None:
-        """None stands for no rows, of which the number of columns is not known."""
+        """None stands for no rows with an unknown number of columns."""
         seen: RowsSeen | None = None
         for block in blocks:
             part = self._part(block)

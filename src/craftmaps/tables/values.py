@@ -1,4 +1,4 @@
-"""The values of one column, whatever library holds it: numbers, moments in time, or text."""
+"""The values of one column of any library: numbers, moments in time, or text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Values:
         if self.kind in ("number", "nothing"):
             return self.data
         if self.kind == "date":
-            raise ValueError(f"column {name!r} should hold numbers, and holds dates.")
+            raise ValueError(f"column {name!r} should hold numbers, but holds dates.")
         return self._parsed(float, f"column {name!r} should hold numbers")
 
     def distinct_texts(self) -> list[str]:
@@ -76,7 +76,7 @@ class Values:
         if self.kind in ("date", "nothing"):
             return self.data
         if self.kind == "number":
-            raise ValueError(f"column {name!r} should hold dates, and holds numbers.")
+            raise ValueError(f"column {name!r} should hold dates, but holds numbers.")
         wanted = f"column {name!r} should hold dates such as {date_texts.FORMS[form]}"
         return self._parsed(lambda text: _moment(date_texts.parsed(text, form)), wanted)
 
@@ -86,7 +86,7 @@ class Values:
             try:
                 known[text] = np.nan if text is None else parse(text)
             except ValueError:
-                raise ValueError(f"{wanted}, and holds the text {text!r}.") from None
+                raise ValueError(f"{wanted}, but holds the text {text!r}.") from None
         return np.array([known[text] for text in self.data.tolist()], np.float64)
 
 
