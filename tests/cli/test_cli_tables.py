@@ -3,8 +3,6 @@
 import csv
 import gzip
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -13,21 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import craftmaps
+from commands import run
 from craftmaps.cli.demo_table import flats
 from craftmaps.cli.main import craftmaps as command_line
 from craftmaps.scale.files import text
 
-PROGRAM = [sys.executable, "-m", "craftmaps.cli.main"]
 FAST = ("--kernel", "rbf", "--components", "64")  # no search
-
-
-def run(line, folder, code=0):
-    """What a real process writes to standard output and standard error."""
-    words = [*PROGRAM, *line.split()[1:]]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=500)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
 
 
 def here(*words):
@@ -180,6 +169,9 @@ def test_new_rows_are_read_as_the_rows_of_fit(folder, model, tmp_path):
     (tmp_path / "bad.csv").write_text(flat.replace("1", "one"))
     said = complaint("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "p.csv")
     assert "is not a number" in said
+    (tmp_path / "comma.csv").write_text(flat.splitlines()[0] + '\n1,"5,5",1,a,b,,c,1,true,no\n')
+    said = complaint("predict", model, tmp_path / "comma.csv", "-o", tmp_path / "p.csv")
+    assert "'5,5' is not a number; decimal=',', or --decimal , in a terminal, reads" in said
     (tmp_path / "less.csv").write_text("size,built\n1,2\n")
     said = complaint("predict", model, tmp_path / "less.csv", "-o", tmp_path / "p.csv")
     assert "less.csv: there is no column 'district'" in said

@@ -21,7 +21,7 @@ from craftmaps.learn.passes import (
     TotalsPass,
 )
 from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.few_pass import FirstSums, Machine, search
+from craftmaps.learn.solvers.few_pass import Descent, FirstSums, Machine, search
 from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.span import RowSpace
 
@@ -95,7 +95,7 @@ class Fit:
 
     def chosen(
         self, machine: Machine, alpha: Any
-    ) -> tuple[float, np.ndarray | None, np.ndarray | None, np.ndarray]:
+    ) -> tuple[float, np.ndarray | None, np.ndarray | None, np.ndarray | Descent]:
         """The alpha that is given or suits rows held out, all that were tried, and a start."""
         if not isinstance(alpha, str) and np.ndim(alpha) == 0:
             return float(alpha), None, None, machine.start()
@@ -104,10 +104,12 @@ class Fit:
         eps = float(np.finfo(self.rows.dtype).eps)
         lowest = _LEAST_ALPHA * eps * machine.first.mean_curvature
         found = search(machine, range(n_judging), given, lowest)
-        self._held = found.best, found.ends
-        return found.best, found.alphas, found.scores[:, None], np.mean(found.ends, axis=0)
+        self._held = found.best, [end.point for end in found.ends]
+        return found.best, found.alphas, found.scores[:, None], Descent.between(found.ends)
 
-    def held_out(self, start: np.ndarray, alpha: float, tol: float, max_passes: int) -> RowsSeen:
+    def held_out(
+        self, start: np.ndarray | Descent, alpha: float, tol: float, max_passes: int
+    ) -> RowsSeen:
         """Predictions for held-out rows: those that chose alpha, otherwise a tenth of all rows."""
         machine = self.machine(max_passes)
         known, ends = self._held

@@ -19,6 +19,7 @@ from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
 
 N_FOLDS = 10  # that rows are dealt to, by a hash of their places
+_UPDATE_ROWS = 4096  # of a sample that are added at a time: every addition touches E^2 sums
 
 
 class Point(NamedTuple):
@@ -200,10 +201,22 @@ class SamplePass:
 
     def __call__(self, blocks: Iterable[FeatureBlock]) -> FirstRows:
         sums = NormalEquations()
+        waiting: list[tuple[np.ndarray, np.ndarray]] = []
+
+        def add() -> None:
+            Z, weights = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
+            targets = np.zeros((len(Z), 0))
+            sums.update(Z, targets, None if (weights == 1).all() else weights, overwrite=True)
+            waiting.clear()
+
         for block in blocks:
             rows = self.labels.of(block)
             some = rows.hashes <= np.uint64(self.limit)
-            sums.update(rows.Z[some], np.zeros((int(some.sum()), 0)), rows.weights[some])
+            waiting.append((rows.Z[some], rows.weights[some]))
+            if sum(len(weights) for _, weights in waiting) >= _UPDATE_ROWS:
+                add()
+        if waiting:
+            add()
         return FirstRows(sums)
 
 

@@ -193,7 +193,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return a text with one line for each column that describes its encoding."""
         check_is_fitted(self, "columns_")
         if self.is_sparse_:
-            return f"{self.n_features_in_} sparse columns as they are"
+            return f"{self.n_features_in_} sparse columns, unchanged"
         known = {column.name: column for column in self.columns_}
         name_width = max(map(len, self._names))
         lines = []
