@@ -35,7 +35,7 @@ def evaluate(
       craftmaps evaluate model.craft test.csv --target class
     """
     if plot is not None:
-        options.check_output(plot, (".png", ".svg", ".pdf"))
+        options.check_output(plot, (".png", ".svg", ".pdf"), "--plot")
         _check_matplotlib()
     import numpy as np
 

@@ -74,11 +74,11 @@ def check_target(target: str | None, data: tuple[str, ...], format: str | None) 
         raise click.UsageError("name the column of targets: --target COLUMN.")
 
 
-def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
+def check_output(path: str, suffixes: tuple[str, ...] = (), option: str = "-o") -> None:
     """Raise unless a file can be written there, before any work is done."""
     if suffixes and not path.lower().endswith(suffixes):
         raise click.UsageError(
-            f"-o must be a file that ends in {' or '.join(suffixes)}, got {path}."
+            f"{option} must be a file that ends in {' or '.join(suffixes)}, got {path}."
         )
     from craftmaps.storage.atomic import check_place
 
@@ -147,8 +147,12 @@ scaling = together(
 
 
 def listed(words: tuple[str, ...]) -> list[str]:
-    """The names in an option that may be given several times, with commas between names."""
-    return [name.strip() for word in words for name in word.split(",") if name.strip()]
+    """The names in an option that may be given several times, with commas between names.
+
+    A name that is given twice counts once.
+    """
+    names = (name.strip() for word in words for name in word.split(","))
+    return [name for name in dict.fromkeys(names) if name]
 
 
 def encoding(model: Any) -> dict[str, Any]:

@@ -84,7 +84,9 @@ def open_rows(
     for option, given in (("--drop", dropped), ("--as", [*(kinds or {})])):
         for name in given:
             if names is not None and name not in names:
-                raise click.UsageError(f"{option} names {name!r}, and there is no such column.")
+                raise click.UsageError(
+                    f"{option} names {name!r}, and there is no such column to learn from."
+                )
     if dropped:
         if names is None:
             raise click.UsageError("these files have no names for --drop: choose with --columns.")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import Mergeable
-from craftmaps.learn.row_checks import FLOATS
+from craftmaps.learn.row_checks import FLOATS, refuse_text
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.learn.solvers.solution import Solution, check_weight
 from craftmaps.learn.stored import check_components
@@ -196,6 +196,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         )
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if reset:
+            refuse_text(self, X)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
         return X, np.empty((X.shape[0], 0))
 
