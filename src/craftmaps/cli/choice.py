@@ -18,6 +18,7 @@ from craftmaps import (
     feature_map,
 )
 from craftmaps.cli import names
+from craftmaps.cli.options import PARTS_OF_A_MAP
 from craftmaps.cli.rows import Survey
 from craftmaps.diagnose import recommend
 from craftmaps.kernels import DotProductKernel
@@ -54,8 +55,7 @@ def learner(seen: Survey, **given: Any) -> Any:
 
 def names_a_map(given: dict[str, Any]) -> bool:
     """Whether the options of `fit` give a part of a map, so that there is no search."""
-    parts = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
-    return bool(given["metric"]) or any(given[name] is not None for name in parts)
+    return bool(given["metric"]) or any(given[name] is not None for name in PARTS_OF_A_MAP)
 
 
 def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
@@ -126,9 +126,13 @@ def scaled(
 def _scaling(kernel: Any, scale: str | None, unit_norm: bool | None, X: Any) -> tuple[str, bool]:
     dot_product = isinstance(kernel, DotProductKernel)
     if scale is None:
-        sparse = hasattr(X, "tocsr")
-        scale = "none" if dot_product else "std" if sparse else "standard"
+        scale = "none" if dot_product else standard_scaling(X)
     return scale, dot_product if unit_norm is None else unit_norm
+
+
+def standard_scaling(X: Any) -> str:
+    """The name of the scaling that makes columns comparable and keeps sparse rows sparse."""
+    return "std" if hasattr(X, "tocsr") else "standard"
 
 
 def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:

@@ -9,7 +9,6 @@ import click
 from craftmaps.cli import options
 from craftmaps.cli.names import Name, maps
 
-_PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
 _KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 
 
@@ -98,7 +97,7 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
 
 def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
     """Complain about options that do not go together, before anything is read."""
-    named = [name for name in _PARTS_OF_A_MAP if given[name] is not None]
+    named = [name for name in options.PARTS_OF_A_MAP if given[name] is not None]
     for name in named:
         option = name.removesuffix("_name").replace("_", "-")
         if auto:

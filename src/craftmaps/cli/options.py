@@ -129,6 +129,7 @@ kernel = together(
     click.option("--coef0", type=float, help="Constant of the poly kernel; default: 1."),
 )
 
+PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
 SCALINGS = ("none", "center", "standard", "std", "minmax", "maxabs")
 OLD_SCALINGS = ("centre", "deviation", "range", "maximum")  # understood, with a warning
 

@@ -208,12 +208,10 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         several_passes = self.loss != "squared" and isinstance(self.class_weight, str)
         super()._check_targets(y, whole=whole or several_passes)
 
-    def _row_weights(
-        self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
-    ) -> np.ndarray | None:
+    def _row_weights(self, weights: np.ndarray | None, targets: np.ndarray) -> np.ndarray | None:
         if self._loss_name == "log" and isinstance(self.class_weight, str):
             return weights
-        return super()._row_weights(weights, y, targets)
+        return super()._row_weights(weights, targets)
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """What rows held out tell: the scores for sets of classes, and a temperature for codes.

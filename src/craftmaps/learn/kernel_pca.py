@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.codes import Encode, Unchanged
@@ -180,7 +181,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
             lower, lower=True, overwrite_a=True, subset_by_index=[n_features - k, n_features - 1]
         )
         variances = np.maximum(values[::-1], 0.0) / rows
-        coef = _with_signs(vectors[:, ::-1])
+        coef, _ = svd_flip(vectors[:, ::-1].copy(order="K"), None)
         eps = float(np.finfo(sums.precision).eps)
         coef[:, values[::-1] <= _ROUNDING * n_features * eps * max(values[-1], 0.0)] = 0.0
         centre = sums.z_mean.copy()
@@ -241,12 +242,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         tags.target_tags.required = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _with_signs(vectors: np.ndarray) -> np.ndarray:
-    """Columns whose entry of the largest size is positive."""
-    largest = np.abs(vectors).argmax(axis=0)
-    return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
 class _Pairs:

@@ -156,7 +156,8 @@ def _of_objects(values: list[Any]) -> Values:
     values = [None if is_missing(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
     for kind in kinds:
-        has_no_text = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
+        written = ("__str__", "__repr__")
+        has_no_text = all(getattr(kind, name) is getattr(object, name) for name in written)
         if issubclass(kind, _NOT_ENCODED) or has_no_text:
             raise CannotEncodeError(f"values of type {kind.__name__}")
     for form, types, convert in _OBJECTS:
