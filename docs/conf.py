@@ -36,6 +36,7 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_default_options = {"inherited-members": True}
 autodoc_typehints = "none"  # numpydoc says it in words
+toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
@@ -67,8 +68,34 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "min_reported_time": 1000,
-    "default_thumb_file": str(Path(__file__).parent / "digits.png"),
+    "default_thumb_file": str(Path(__file__).parent / "mnist.png"),
     "reference_url": {"craftmaps": None},
     "doc_module": ("craftmaps",),
     "backreferences_dir": None,
 }
+
+# Methods that modules of the package call on each other, and users do not need.
+INTERNAL = {
+    "add_constant_targets",
+    "add_sums",
+    "after_fork",
+    "encode",
+    "fits_encoder",
+    "for_checkpoint",
+    "is_like",
+    "lent",
+    "pass_blocks",
+    "share_work",
+    "solve_passes",
+    "sums",
+    "with_sums",
+}
+
+
+def skip_internal(app, what, name, obj, skip, options):
+    """Leave internal methods out of the pages of classes."""
+    return True if name in INTERNAL else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_internal)

@@ -1,14 +1,14 @@
 """
-A table with text and holes
-===========================
+A table with text and missing values
+====================================
 
-``KernelRegressor`` takes a data frame directly. It encodes its columns, searches for a kernel,
-learns from all rows, and says what it did.
+``KernelRegressor`` takes a data frame directly. It encodes the columns, searches for a kernel,
+learns from all rows, and reports what it did.
 """
 
 # %%
-# The table lists flats: numbers, categories, free text, a date, and missing values. The target is
-# the rent.
+# The table describes apartments, with numbers, categories, free text, a date, and missing values.
+# The target is the rent.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,28 +23,27 @@ print(f"missing values: {flats.isna().sum().sum()}")
 # sphinx_gallery_thumbnail_number = 2
 
 # %%
-# One line learns the model. ``budget=256`` limits it to 256 features, which keeps this page quick
-# to build; the default is up to 2,048.
+# One line fits the model. ``budget=256`` limits it to 256 features, so that this page is quick to
+# build. The default is up to 2,048 features.
 
 model = KernelRegressor(budget=256, random_state=0).fit(flats[:700], rents[:700])
 
 # %%
-# The summary says what each column became, which kernels were tried, and what error to expect on
-# new rows.
+# The summary shows how each column was encoded, which kernels were tried, and what error to expect
+# on new rows.
 
 print(model.summary())
 
 # %%
-# ``plot`` draws the search: each candidate was judged on rows that it had not learned from. It
-# returns a figure, which ``plt.figure`` of matplotlib 3.11 puts into a window;
-# ``model.plot("search.png")`` saves it.
+# ``plot`` draws the search. Each candidate was scored on rows that it had not learned from.
+# ``model.plot("search.png")`` saves the figure. With matplotlib 3.11, ``plt.figure`` shows it.
 
 plt.figure(model.plot())
 plt.show()
 
 # %%
-# The last 300 rows were not used above. Here are their predictions, with intervals that should
-# contain nine rents in ten.
+# The last 300 rows were not used above. These are their predictions, with intervals that should
+# contain nine of ten rents.
 
 new, true = flats[700:], rents[700:]
 predicted = model.predict(new)
@@ -55,11 +54,11 @@ print(
 )
 
 # %%
-# The intervals are somewhat short. The search weighted the columns with the help of the same rents,
-# and the rows that are left out for an interval do not undo that.
+# The intervals are slightly too short. The search used the same rents to weight the columns, and
+# leaving rows out for the intervals does not undo that.
 #
-# The right panel shows what the model has learned about size: the predicted rents of three flats,
-# if their size were different and everything else stayed the same.
+# The right panel shows what the model has learned about size: the predicted rents of three
+# apartments if their size were different and everything else stayed the same.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 left.vlines(true, low, high, color="C0", alpha=0.3)
@@ -76,8 +75,8 @@ right.legend(frameon=False)
 plt.show()
 
 # %%
-# A table with its columns in another order, with further columns, or with words that ``fit`` has
-# not seen works too. ``model.save("flats.craft")`` keeps the encoding and the model in one file,
+# New tables can have their columns in another order, more columns, or words that were not in the
+# training rows. ``model.save("flats.craft")`` keeps the encoding and the model in one file,
 # and ``craftmaps.export_onnx(model, "flats.onnx")`` writes an ONNX model with one input for each
 # column.
 

@@ -2,13 +2,13 @@
 One line instead of an SVC
 ==========================
 
-An exact kernel machine compares every row with every other, so twice the rows take four times as
-long, or more. A map and a linear learner look at each row once.
+An exact kernel machine compares every row with every other row, so twice as many rows take four
+times as long, or longer. A map and a linear learner look at each row once.
 """
 
 # %%
-# A task that a linear model cannot solve: a class that depends on products and waves of six
-# numbers, with some noise.
+# A linear model cannot solve this task: the class depends on products and waves of six numbers,
+# with some noise.
 
 from time import perf_counter
 
@@ -30,14 +30,14 @@ def rows(n_rows):
 X_test, y_test = rows(2000)
 
 # %%
-# The line to replace, and the line that replaces it. The kernel is the same.
+# The first line is the one to replace, and the second line replaces it. The kernel is the same.
 
 exact = SVC(kernel="rbf", gamma=0.1, C=10)
 fast = OnePassClassifier(FourierFeatures(Gaussian(gamma=0.1), n_components=512, random_state=0))
 
 # %%
-# Both learn from more and more rows; the first fit of a process may compile, so one is thrown
-# away.
+# Both learn from more and more rows. The first fit of a process may compile code, so it is not
+# counted.
 
 fast.fit(*rows(100))
 sizes = [1000, 2000, 4000, 8000, 16000]
@@ -52,9 +52,9 @@ for n_rows in sizes:
         errors[name].append(1 - model.score(X_test, y_test))
 
 # %%
-# Twice the rows take the one about four times as long, and the other twice at most: it solves one
-# system of 512 equations whatever the rows. The distance between the errors is the price of the
-# approximation; more features make it smaller.
+# With twice as many rows, the SVC takes about four times as long. The features take at most twice
+# as long, because the learner solves one system of 512 equations for any number of rows. The
+# difference of the errors is the price of the approximation. More features make it smaller.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for name in seconds:

@@ -2,12 +2,13 @@
 Learning from a stream
 ======================
 
-Rows come in blocks and are forgotten. The learner keeps sums of a fixed size, and what it knows
-in the end is what one fit of all rows would know.
+Rows arrive in blocks and are not stored. The learner keeps sums of a fixed size, and the final
+model is the same as after one fit on all rows.
 """
 
 # %%
-# A stream that never ends: digits with fresh noise. It is a generator, nothing is stored.
+# The stream never ends: it consists of digits with new noise. It is a generator, so nothing is
+# stored.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +33,8 @@ def stream(n_blocks, block_rows=250, seed=0):
 X_test = normalize(images[test])
 
 # %%
-# ``partial_fit`` takes one block after the other. The system is solved when a prediction is asked
-# for, here after every block, to see how it gets better.
+# ``partial_fit`` takes one block after another. The system is solved when a prediction is needed.
+# Here this happens after every block, to show how the model improves.
 
 feature_map = CraftMap(Polynomial(degree=5), n_components=512, random_state=0)
 model = OnePassClassifier(feature_map)
@@ -51,7 +52,7 @@ plt.ylim(0, None)
 plt.show()
 
 # %%
-# Nothing was lost by forgetting. The same rows in one array, with the same map, give the same
+# Nothing is lost without the rows. The same rows in one array, with the same map, give the same
 # weights:
 
 X_all, y_all = map(np.concatenate, zip(*stream(20), strict=True))
@@ -61,7 +62,7 @@ print(f"largest relative difference of a weight: {difference:.1e}")
 
 # %%
 # Two streams can be learned separately, for instance on two machines, and then merged. Only the
-# sums have to travel.
+# sums have to be sent.
 
 halves = [OnePassClassifier(FrozenEstimator(model.feature_map_)) for _ in range(2)]
 for number, (X, y) in enumerate(stream(20)):

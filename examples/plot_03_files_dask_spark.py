@@ -2,11 +2,12 @@
 From Parquet files to Dask to Spark
 ===================================
 
-One estimator, three ways to give it rows. The results are ordinary estimators, and they agree.
+One estimator learns from files, with Dask, and with Spark. The results are ordinary estimators, and
+they agree.
 """
 
 # %%
-# Some Parquet files, as a data lake has them.
+# The rows are in a few Parquet files.
 
 import shutil
 import tempfile
@@ -33,20 +34,20 @@ for part in range(4):
     table.to_parquet(folder / f"part-{part}.parquet")
 
 # %%
-# The map is drawn once, so that all three learn from the same features.
+# The map is fitted once, so that all three estimators learn from the same features.
 
 feature_map = CraftMap(Polynomial(degree=4), n_components=256, random_state=0).fit(X[:2000])
 estimator = OnePassClassifier(FrozenEstimator(feature_map))
 
 # %%
-# **Files, one process.** Blocks are read while others are learned; memory does not grow with the
-# files.
+# **Files, one process.** The next blocks are read while the learner works. The memory does not grow
+# with the files.
 
 rows = blocks.read(f"{folder}/*.parquet", target="label")
 models = {"files": estimator.fit_blocks(rows, classes=[0, 1, 2])}
 
 # %%
-# **Dask.** The same on the workers of the current client, or on threads, as here.
+# **Dask.** The same fit runs on the workers of the current client, or on threads, as here.
 
 import dask.dataframe as dd
 
@@ -56,7 +57,8 @@ frame = dd.read_parquet(f"{folder}/*.parquet")
 models["Dask"] = craftmaps.scale.dask.fit(estimator, frame[names], frame["label"])
 
 # %%
-# **Spark.** Partitions are summed by the executors, and sums are merged in a tree. It needs Java.
+# **Spark.** The executors sum up their partitions, and the sums are merged in a tree. Spark needs
+# Java.
 
 if shutil.which("java"):
     from pyspark.sql import SparkSession
@@ -72,7 +74,8 @@ else:
     print("There is no Java on this machine: Spark is left out.")
 
 # %%
-# Each point is a weight. They lie on the diagonal, since sums do not care where they were made.
+# Each point is a weight. All points lie on the diagonal, because it does not matter where the sums
+# were computed.
 
 reference = models["files"].coef_.ravel()
 plt.figure(figsize=(4.6, 4.2), layout="constrained")

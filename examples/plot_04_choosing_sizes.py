@@ -2,12 +2,12 @@
 How many features: choosing D and E
 ===================================
 
-``CraftMap`` makes D features and folds them to E. E is what your learner pays for; D is cheap.
-What does each buy?
+``CraftMap`` computes D features and projects them to E columns. The cost of the learner depends on
+E, and D is cheap. How do D and E affect the error?
 """
 
 # %%
-# The error of kernel values on the digits, measured for several D and E, with a kernel of high
+# We measure the error of kernel values on the digits for several D and E, with a kernel of high
 # degree.
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ def error(n_components, n_up):
 
 
 # %%
-# The floor is the least error of any map that does not look at the data: sqrt(k(x,x) k(y,y) +
-# k(x,y)^2) / sqrt(E), relative to the kernel.
+# The floor is the smallest error that a map can have that does not look at the data: sqrt(k(x,x)
+# k(y,y) + k(x,y)^2) / sqrt(E), relative to the kernel.
 
 K = kernel(X[:400])
 floor = np.sqrt(np.mean(np.outer(np.diag(K), np.diag(K)) + K**2) / np.mean(K**2))
@@ -47,21 +47,21 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# Four times E halve the error. A larger D helps until the floor is reached, and then no more; a
-# small D is not only worse but erratic, since products of degree seven have long tails.
-# ``n_up="auto"`` stops where D adds little: it evaluates variance formulas on some pairs of your
-# rows before anything is drawn.
+# Four times as many columns E halve the error. A larger D helps until the floor is reached. A small
+# D is not only worse but also erratic, because products of degree seven have long tails.
+# ``n_up="auto"`` chooses a D beyond which the error falls little. It evaluates variance formulas on
+# some pairs of your rows before anything is drawn.
 
 for E in sizes:
     feature_map = CraftMap(kernel, E, random_state=0).fit(X)
     print(f"E = {E:>4}: D = {feature_map.n_up_:>5}, expect {feature_map.expected_error_:.3f}")
 
 # %%
-# The other way round: how large must E be for a given error?
+# Conversely, how large must E be for a given error?
 
 for wanted in (0.2, 0.1, 0.05):
     print(f"error {wanted:.2f}: E = {components_for(wanted, kernel, X)}")
 
 # %%
-# A kernel error of a tenth is often enough, as labels are less delicate than kernel values: let
-# the test error of your task decide, with ``craftmaps.diagnose.compare``.
+# A kernel error of 0.1 is often small enough, because labels are less sensitive than kernel values.
+# Use ``craftmaps.diagnose.compare`` to measure the test error of your task.

@@ -2,13 +2,13 @@
 Kernels of your own
 ===================
 
-Three ways to a kernel that nobody has named: a list of coefficients, a function, a spectrum. All
-of them get features, exact Gram matrices and learners like the built-in ones.
+You can define a kernel by a list of coefficients, by a function, or by a spectrum. All of them have
+features and exact Gram matrices, and work with the learners, like the built-in kernels.
 """
 
 # %%
 # **A power series.** Any sum of a_n <x, y>^n with a_n >= 0 is a kernel. **A function** that has
-# such a series, cosh here, is expanded for you.
+# such a series, here cosh, is expanded automatically.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +21,7 @@ cosh = DotProduct.from_function(np.cosh)
 print(cosh.maclaurin(6).round(4))
 
 # %%
-# A negative coefficient would make it no kernel, and is refused.
+# With a negative coefficient the function would not be a kernel, so this raises an error.
 
 try:
     DotProduct([1.0, -0.5])(np.eye(2))
@@ -29,13 +29,13 @@ except ValueError as error:
     print(error)
 
 # %%
-# **A spectrum.** A shift-invariant kernel is the mean of cos<w, x - y>; a function that draws w
-# defines it. Two bands of frequencies make a kernel that waves.
+# **A spectrum.** A shift-invariant kernel is the mean of cos<w, x - y> over random frequencies w,
+# so a function that draws w defines it. Two bands of frequencies give a kernel that oscillates.
 
 
 def two_bands(n, d, rng):
-    centres = rng.choice([-4.0, 4.0], size=(n, 1))
-    return np.hstack([centres, np.zeros((n, d - 1))]) + rng.normal(size=(n, d))
+    centers = rng.choice([-4.0, 4.0], size=(n, 1))
+    return np.hstack([centers, np.zeros((n, d - 1))]) + rng.normal(size=(n, d))
 
 
 def waves(differences):
@@ -45,8 +45,8 @@ def waves(differences):
 waving = ShiftInvariant(two_bands, value=waves)
 
 # %%
-# Features against exact values, along a line. Grey: twenty draws of 256 features. Blue: their
-# mean, which is right, since the maps are unbiased.
+# The plots compare features with exact values along a line. The gray lines are twenty draws of 256
+# features. Their mean, in blue, agrees with the kernel, because the maps are unbiased.
 
 x = np.linspace(-1, 1, 81)
 direction = np.array([[0.1, -0.5, 0.3, 0.6, -0.2, 0.4, 0.3, 0.1]])

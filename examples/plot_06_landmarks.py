@@ -2,11 +2,11 @@
 Nyström: where to put the landmarks
 ===================================
 
-A Nyström map sees the world through landmark rows. Where should they be?
+A Nyström map compares rows with landmark rows. Which rows make good landmarks?
 """
 
 # %%
-# Rows of very different density: two crowds, and a thin spiral of rare rows.
+# The density of these rows varies: there are two dense clusters, and a thin spiral of rare rows.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,8 +28,9 @@ X = np.vstack(
 choices = ("uniform", "leverage", "rpcholesky", "kmeans")
 
 # %%
-# Thirty landmarks of each kind. Uniform ones sit in the crowds, where rows are alike and one
-# would do, and leverage scores do little better here. Pivoted Cholesky and k-means spread out.
+# We choose thirty landmarks in each way. Uniform landmarks lie in the clusters, where rows are
+# similar and one landmark would be enough. Leverage scores are only a little better here. Pivoted
+# Cholesky and k-means spread the landmarks out.
 
 figure, panels = plt.subplots(1, 4, figsize=(11, 3.1), layout="constrained", sharey=True)
 for axes, landmarks in zip(panels, choices, strict=True):
@@ -42,8 +43,9 @@ for axes, landmarks in zip(panels, choices, strict=True):
 plt.show()
 
 # %%
-# Does that matter for real data? On the digits the rows are spread more evenly. k-means still
-# helps much, the others little: measure on your own rows before paying for a clustering.
+# Does this matter for real data? The rows of the digits are spread more evenly. k-means still helps
+# a lot, and the other choices help little. Measure on your own rows before you spend time on a
+# clustering.
 
 digits = normalize(load_digits().data)
 sizes = [25, 50, 100, 200, 400]
@@ -60,7 +62,7 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# Your own landmarks are an array: prototypes, medoids, or rows that an expert trusts.
+# You can also pass landmarks as an array: prototypes, medoids, or rows that an expert has chosen.
 
 prototypes = np.array([digits[load_digits().target == digit].mean(axis=0) for digit in range(10)])
 feature_map = Nystroem(Polynomial(degree=5), landmarks=prototypes).fit(digits)

@@ -2,13 +2,13 @@
 A model in ONNX
 ===============
 
-Trained in Python, run anywhere: a fitted model becomes a file that every ONNX runtime executes,
-with the scaling of columns inside.
+A fitted model can be exported to a file that every ONNX runtime executes. The file includes the
+scaling of the columns.
 """
 
 # %%
-# Raw rows in, probabilities out. ``ScaledMap`` puts standardization and unit norm into the map,
-# so that the file needs nothing else.
+# The model takes raw rows and returns probabilities. ``ScaledMap`` makes standardization and unit
+# norm a part of the map, so the file needs nothing else.
 
 import tempfile
 from pathlib import Path
@@ -29,7 +29,7 @@ model = OnePassClassifier(feature_map).fit(X[::2], y[::2])
 print(f"{model.score(X[1::2], y[1::2]):.3f} right")
 
 # %%
-# Write it, and look at what it is made of: standard operators only.
+# The exported graph contains only standard operators.
 
 path = Path(tempfile.mkdtemp(), "model.onnx")
 craftmaps.export_onnx(model, path)
@@ -37,14 +37,14 @@ operators = sorted({node.op_type for node in onnx.load(path).graph.node})
 print(f"{path.stat().st_size / 1e3:.0f} kB:", ", ".join(operators))
 
 # %%
-# Run it without craftmaps.
+# It runs without craftmaps.
 
 session = onnxruntime.InferenceSession(path)
 label, probabilities = session.run(None, {"X": X[1::2]})
 print("same labels:", bool((label == model.predict(X[1::2])).all()))
 
 # %%
-# The probabilities agree to the rounding of float32.
+# The probabilities agree up to the rounding errors of float32.
 
 ours = model.predict_proba(X[1::2])[:, 1]
 difference = np.abs(probabilities[:, 1] - ours)

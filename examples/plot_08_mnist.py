@@ -1,10 +1,10 @@
 """
-MNIST: what more features buy
-=============================
+MNIST: error by number of features
+==================================
 
-The usual benchmark, from 64 to 512 features of three maps. MNIST is read from ``mnist.npz`` in
-the folder that the environment variable ``CRAFTMAPS_DATA`` names; without it, the small digits of
-scikit-learn take its place.
+This example compares three maps with 64 to 512 features. MNIST is read from ``mnist.npz`` in the
+folder that the environment variable ``CRAFTMAPS_DATA`` names. Without it, the example uses the
+small digits of scikit-learn.
 """
 
 # %%
@@ -32,8 +32,9 @@ else:
 X_train, X_test = (normalize(X.astype(np.float32)) for X in (X_train, X_test))
 
 # %%
-# Unit-norm rows and the kernel (1 + <x, y>)^7. ``"principal"`` learns its down-projection from
-# the rows, and Nyström its landmarks; plain ``CraftMap`` does not look at them.
+# Rows have unit norm, and the kernel is (1 + <x, y>)^7. ``down="principal"`` learns the projection
+# from the rows, and ``Nystroem`` takes landmarks from them. ``CraftMap`` with its defaults does not
+# look at the rows.
 
 kernel = Polynomial(degree=7)
 maps = {
@@ -59,7 +60,7 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# What does the last model still get wrong? Here are its most confident errors.
+# These are the most confident errors of the last model.
 
 probabilities = model.predict_proba(X_test)
 said = model.classes_[probabilities.argmax(axis=1)]
@@ -74,5 +75,5 @@ for axes, row in zip(panels, worst, strict=False):
 plt.show()
 
 # %%
-# The full data and larger sizes are in ``python -m reproduction craft-table-1 --full``, beside the
-# numbers of the paper.
+# ``python -m reproduction craft-table-1 --full`` runs all rows and larger sizes, and compares the
+# results with the paper.

@@ -2,12 +2,12 @@
 The penalty, for free
 =====================
 
-Ridge regression has one dial, alpha. Cross-validation turns it by fitting again and again; here
-every position of it comes from sums that are there anyway.
+Ridge regression has one parameter, alpha. Cross-validation fits a model for every alpha and every
+fold. Here the errors for all alphas come from the sums of a single fit.
 """
 
 # %%
-# Noisy values of a smooth function in four dimensions.
+# The targets are noisy values of a smooth function in four dimensions.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,22 +21,22 @@ y = truth + rng.normal(0, 0.5, size=len(X))
 train, test = slice(0, 1000), slice(1000, None)
 
 # %%
-# One fit. ``alphas_`` and ``scores_`` are the alphas that were tried, and the mean squared error of
-# 1,000 rows, each of which was left out in turn.
+# There is only one fit. ``alphas_`` are the alphas that were tried, and ``scores_`` the mean
+# squared errors of 1,000 rows that were left out one at a time.
 
 feature_map = FourierFeatures(Gaussian(gamma=1.0), 512, sampling="orthogonal", random_state=0)
 by_rows = OnePassRegressor(feature_map).fit(X[train], y[train])
 
 # %%
-# Two other ways in the same pass. Generalised cross-validation takes all rows to be alike. A
-# sequence of alphas is judged by five folds, from sums that are
-# kept per fold.
+# There are two other ways to choose alpha in the same pass. Generalized cross-validation assumes
+# that all rows have the same leverage. A sequence of alphas is compared by five-fold
+# cross-validation, from sums that are kept per fold.
 
 by_gcv = OnePassRegressor(feature_map, alpha="gcv").fit(X[train], y[train])
 by_folds = OnePassRegressor(feature_map, alpha=np.logspace(-4, 3, 29)).fit(X[train], y[train])
 
 # %%
-# The truth, which needs rows that nobody has: the error on new rows, for every alpha.
+# For comparison, this is the error on new rows for every alpha. In practice there are no such rows.
 
 grid = np.logspace(-4, 3, 15)
 fits = [OnePassRegressor(feature_map, alpha=alpha).fit(X[train], y[train]) for alpha in grid]
@@ -56,7 +56,8 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# Dotted: what each would take. The noise alone is 0.25, so all are close to what can be had.
+# The dotted lines show the alpha that each rule chooses. The noise alone gives an error of 0.25, so
+# all choices are close to the best possible error.
 
 for name, model in models.items():
     error = np.mean((model.predict(X[test]) - y[test]) ** 2)

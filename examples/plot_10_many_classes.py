@@ -2,12 +2,12 @@
 Many classes, few targets
 =========================
 
-With hundreds of classes, one target per class is a lot. Error-correcting codes give each class a
-word of bits, and learn the bits.
+With hundreds of classes, one target per class is expensive. Error-correcting codes represent each
+class by a few bits, and the learner predicts the bits.
 """
 
 # %%
-# Two hundred classes, each a cloud around a random center.
+# There are two hundred classes, and each is a cloud around a random center.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,20 +17,20 @@ from craftmaps import CraftMap, OnePassClassifier, Polynomial
 
 rng = np.random.default_rng(0)
 n_classes = 200
-centres = rng.normal(size=(n_classes, 20))
+centers = rng.normal(size=(n_classes, 20))
 y = rng.integers(n_classes, size=12_000)
-X = normalize(centres[y] + 0.8 * rng.normal(size=(len(y), 20))).astype(np.float32)
+X = normalize(centers[y] + 0.8 * rng.normal(size=(len(y), 20))).astype(np.float32)
 train, test = slice(0, 9000), slice(9000, None)
 feature_map = CraftMap(Polynomial(degree=3), n_components=512, random_state=0)
 
 # %%
-# One-vs-rest has 200 targets. Random codes of more and more bits approach it, and how bits are
-# turned into classes matters: Hamming distances throw away how sure each bit is. Losses and squared
-# distances agree as long as predicted bits stay within [-1, 1].
+# One-vs-rest has 200 targets. Random codes approach its error as the number of bits grows. The
+# decoding matters too: Hamming distances ignore how certain each bit is. Losses and squared
+# distances agree as long as the predicted bits stay within [-1, 1].
 #
-# The largest of the 200 predictions is not the best that can be made of them. A class whose
-# neighbors lie on all sides of it is seldom predicted strongly. Linear discriminants look where
-# the predictions for its rows are instead; they take nothing but the sums that are there anyway.
+# The class with the largest of the 200 predictions is not always the best choice. A class with
+# neighbors on all sides seldom gets a large prediction. Linear discriminant analysis uses the mean
+# of the predictions for each class instead, and needs only the same sums.
 
 bits = [16, 32, 64, 128, 200]
 plt.figure(figsize=(6.4, 4), layout="constrained")
@@ -54,13 +54,13 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# Probabilities work with codes as well: rows to which the model gives more than 90 % should be
-# right nine times in ten, or more.
+# Codes also have probabilities. Of the rows with a probability above 90%, at least nine of ten
+# should be classified correctly.
 
 coded = OnePassClassifier(feature_map, codes="random", n_bits=64, random_state=0)
 probabilities = coded.fit(X[train], y[train]).predict_proba(X[test])
 sure = probabilities.max(axis=1) > 0.9
 right = coded.classes_[probabilities.argmax(axis=1)] == y[test]
 print(
-    f"{sure.mean():.0%} of rows get more than 90 %, and {right[sure].mean():.1%} of them are right"
+    f"{sure.mean():.0%} of rows get more than 90%, and {right[sure].mean():.1%} of them are right"
 )

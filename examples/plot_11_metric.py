@@ -2,12 +2,12 @@
 Which pixels matter
 ===================
 
-A kernel treats all columns alike. ``MetricMap`` learns from targets which directions of the columns
-matter, and lets any map see the rows so.
+A kernel treats all columns in the same way. ``MetricMap`` learns from the targets which directions
+matter, and stretches the rows along them before another map.
 """
 
 # %%
-# Digits of 8 x 8 pixels, and a small map of a polynomial kernel.
+# The data are digits of 8 x 8 pixels, and the map is a small map for a polynomial kernel.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,8 +22,8 @@ train, test = slice(0, 1000), slice(1000, None)
 kernel = Polynomial(degree=5)
 
 # %%
-# The metric stretches pixels that tell digits apart, and shrinks the margins, where nothing is
-# ever drawn. On the right is one row before and after.
+# The metric stretches pixels that distinguish digits, and shrinks the margins, which are always
+# empty. The right panels show one row before and after.
 
 seen = MetricMap(CraftMap(kernel, 64, random_state=0), power=0.25).fit(X[train], y[train])
 row = X[test][3]
@@ -37,9 +37,9 @@ for axis, picture, title in zip(axes, pictures, titles, strict=True):
 plt.show()
 
 # %%
-# With as many features, errors are lower: of random features by far, of landmarks less, which
-# follow the data anyway. ``power="auto"``, the default, leaves rows unchanged where a metric does
-# not pay.
+# With the same number of features, the errors are lower. The gain is large for random features and
+# smaller for landmarks, which follow the data anyway. The default, ``power="auto"``, leaves the
+# rows unchanged if a metric does not help.
 
 sizes = [32, 64, 128, 256]
 plt.figure(figsize=(6.4, 4), layout="constrained")

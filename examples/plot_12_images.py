@@ -2,13 +2,13 @@
 Strokes instead of pixels
 =========================
 
-A kernel of pixels takes a stroke that moved by its own width for another one. ``ImageMap`` shows
-any map the directions of strokes instead.
+For a kernel on pixels, a stroke that moved by its own width is a different stroke. ``ImageMap``
+gives another map the directions of the strokes instead.
 """
 
 # %%
-# Digits of 8 x 8 pixels, and what is seen of one: in each of 5 x 5 cells, how much of the image
-# changes in which of eight directions. The lines are drawn along the strokes.
+# The data are digits of 8 x 8 pixels. For each of 5 x 5 cells, ``ImageMap`` computes how much the
+# image changes in each of eight directions. The lines are drawn along the strokes.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,11 +26,11 @@ figure, panels = plt.subplots(1, 4, figsize=(8, 2.2), layout="constrained")
 for axes, row in zip(panels, X[test][[0, 3, 4, 9]], strict=True):
     axes.imshow(row.reshape(8, 8), cmap="gray_r", alpha=0.35)
     seen = gradients(row[None], cells, directions).reshape(directions, cells, cells)
-    centres = (np.arange(cells) + 0.5) * 8 / cells - 0.5
+    centers = (np.arange(cells) + 0.5) * 8 / cells - 0.5
     for k, line, column in np.ndindex(*seen.shape):
         angle = 2 * np.pi * k / directions + np.pi / 2
         half = 2.5 * seen[k, line, column] * np.array([np.cos(angle), np.sin(angle)])
-        ends = np.array([centres[column], centres[line]]) + np.array([-half, half])
+        ends = np.array([centers[column], centers[line]]) + np.array([-half, half])
         axes.plot(*ends.T, color="C3", linewidth=1)
     axes.set_axis_off()
 plt.show()
@@ -65,6 +65,6 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# It is a map like the others: ``model.save`` and ``export_onnx`` keep the gradients, so that what
-# predicts is given pixels. On MNIST, USPS and COIL-100 it is CRAFT images of
-# ``python -m reproduction craft-table-1``.
+# ``ImageMap`` is a map like the others. ``model.save`` and ``export_onnx`` include the gradients,
+# so the saved model takes pixels. ``python -m reproduction craft-table-1`` has results on MNIST,
+# USPS and COIL-100, under the name CRAFT images.

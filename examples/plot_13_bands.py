@@ -2,12 +2,12 @@
 Bands around a curve
 ====================
 
-A regressor that has kept the sums of its rows knows more than a curve: how far off it may be, where
-it has seen nothing, and which other curves would have fitted as well.
+A regressor that keeps the sums of its rows knows more than a curve. It also knows how large its
+errors are, where it has seen no rows, and which other curves would fit as well.
 """
 
 # %%
-# Noisy values of a curve, with a gap in which there are none.
+# The rows are noisy values of a curve, with a gap.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,16 +26,17 @@ y = curve(x) + rng.normal(0, 0.3, size=len(x))
 grid = np.linspace(-5, 4, 400)
 
 # %%
-# One fit. ``return_std`` is the standard deviation of a new target, noise included, by Bayesian
-# linear regression on the features. The noise comes from leave-one-out residuals.
+# One fit is enough. ``return_std`` gives the standard deviation of a new target, including the
+# noise, by Bayesian linear regression on the features. The noise is estimated from leave-one-out
+# residuals.
 
 feature_map = FourierFeatures(Gaussian(gamma=0.8), 200, random_state=0)
 model = OnePassRegressor(feature_map).fit(x[:, None], y)
 mean, std = model.predict(grid[:, None], return_std=True)
 
 # %%
-# ``sample_y`` draws whole functions from the posterior. ``predict_interval`` assumes nothing about
-# the noise: it counts how far off leave-one-out predictions were.
+# ``sample_y`` draws whole functions from the posterior. ``predict_interval`` makes no assumption
+# about the noise. It uses quantiles of the leave-one-out errors.
 
 drawn = model.sample_y(grid[:, None], 5, random_state=0)
 lower, upper = model.predict_interval(grid[:, None], coverage=0.9).T
@@ -47,7 +48,7 @@ left.plot(grid, mean, color="C0", linewidth=2)
 left.set_title("two standard deviations, and five draws")
 right.fill_between(grid, lower, upper, color="C1", alpha=0.25, linewidth=0)
 right.plot(grid, mean, color="C1", linewidth=2)
-right.set_title("an interval for 90 % of the targets")
+right.set_title("an interval for 90% of the targets")
 for axes in (left, right):
     axes.plot(x, y, "k.", markersize=3)
     axes.plot(grid, curve(grid), "k--", linewidth=1)
@@ -56,8 +57,8 @@ for axes in (left, right):
 plt.show()
 
 # %%
-# Dashed: the truth. Both bands are wide in the gap and beyond the ends. On new rows like the ones
-# that were learned, the interval keeps its promise:
+# The dashed line is the true curve. Both bands are wide in the gap and beyond the ends. On new rows
+# from the same source, the interval has the coverage that was asked for:
 
 new = np.concatenate([rng.uniform(-4, -0.5, 2000), rng.uniform(1.5, 3, 1000)])
 targets = curve(new) + rng.normal(0, 0.3, size=len(new))

@@ -2,12 +2,12 @@
 Components of digits
 ====================
 
-Kernel principal components from one pass: the eigenvectors of sums that add up over blocks, files
-and machines.
+``KernelPCA`` finds kernel principal components in one pass: the eigenvectors of sums that add up
+over blocks, files and machines.
 """
 
 # %%
-# Half of the digits 0 to 5 in blocks, as a stream would bring them.
+# Half of the digits 0 to 5 arrive in blocks, as in a stream.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +35,8 @@ exact = PCA(10, svd_solver="full").fit(pca.feature_map_.transform(X[learned]))
 print(f"largest difference: {np.abs(pca.components_ - exact.components_).max():.1e}")
 
 # %%
-# The first two components of the digits 0 to 5, and what the same sums tell about digits that they
-# have never seen: ``anomaly_score`` is large where the stream had few rows.
+# The left panel shows the first two components of the digits 0 to 5. The right panel shows scores
+# of other digits from the same sums: ``anomaly_score`` is large where the stream had few rows.
 
 coordinates = pca.transform(X[known])
 score = anomaly_score(pca, X)

@@ -2,12 +2,12 @@
 A stream that drifts and is forgotten
 =====================================
 
-What was true is no longer true. A test notices it. Three ways of forgetting follow: rows that fade,
-a window over the last blocks, and rows that are removed on request.
+A stream changes, and a test detects the change. There are three ways to forget: rows that fade, a
+window over the last blocks, and rows that are removed on request.
 """
 
 # %%
-# A stream whose rows move and whose rule turns around in the middle.
+# In the middle of this stream, the rows move and the rule changes its sign.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,8 +28,8 @@ def block(number):
 
 
 # %%
-# One map for all. The first twenty blocks are the reference of the test, which keeps their sums and
-# none of their rows.
+# All learners share one map. The first twenty blocks are the reference of the test, which keeps
+# their sums and none of their rows.
 
 first_rows = rng.normal(size=(100, 2))
 feature_map = FrozenEstimator(FourierFeatures(Gaussian(0.5), 100, random_state=0).fit(first_rows))
@@ -53,8 +53,8 @@ for number in range(N_BLOCKS):
         learner.partial_fit(X, y)
 
 # %%
-# Errors of each block before it is learned, and the p-value of the test that its rows come from
-# the reference.
+# The plots show the error on each block before it is learned, and the p-value of the test that its
+# rows come from the same source as the reference.
 
 figure, (top, bottom) = plt.subplots(
     2, 1, figsize=(7, 5.2), sharex=True, height_ratios=[2, 1], layout="constrained"
@@ -73,7 +73,7 @@ for axes in (top, bottom):
 plt.show()
 
 # %%
-# ``forget`` takes out rows that are named: exactly, as if they had never been learned.
+# ``forget`` removes the given rows exactly, as if they had never been learned.
 
 X, y = rng.normal(size=(1000, 2)), rng.normal(size=1000)
 model = OnePassRegressor(feature_map, alpha=1.0).fit(X, y).forget(X[:300], y[:300])

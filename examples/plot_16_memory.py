@@ -3,12 +3,12 @@ How long should a stream remember?
 ==================================
 
 A learner that remembers everything averages over rules that no longer hold. A learner that forgets
-quickly has few rows to learn from. The best memory lies between, and a stream can find it itself.
+quickly has few rows to learn from. The best memory lies in between, and can be chosen while the
+stream runs.
 """
 
 # %%
-# A stream of blocks. The target is a wave whose phase moves on with every block. At speed 0 the
-# rule stays the same forever.
+# The target is a wave whose phase moves with every block. At speed 0 the rule never changes.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,8 +27,8 @@ def stream(speed, n_blocks=60, block_rows=40):
 
 # %%
 # ``decay`` multiplies the weight of every row by a number below 1 whenever another row arrives. A
-# decay of 1 - 1/m remembers about m rows. Each block is predicted first and learned afterwards, and
-# the second half of the stream counts.
+# decay of 1 - 1/m remembers about m rows. Each block is predicted first and learned afterwards.
+# Errors are averaged over the second half of the stream.
 
 rows = np.random.default_rng(1).normal(size=(500, 2))
 feature_map = FrozenEstimator(FourierFeatures(Gaussian(0.5), 64, random_state=0).fit(rows))
@@ -59,10 +59,10 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# Nobody tells a stream how fast it changes. Several memories can run side by side, because each of
-# them is only 64 x 64 sums. The one that predicted the last five blocks best predicts the next.
-# ``Window`` is another kind of memory: it keeps the sums of the last blocks, and older rows are
-# gone entirely.
+# It is not known in advance how fast a stream changes. Several learners with different memories can
+# run side by side, because each of them has only 64 x 64 sums. The learner with the best
+# predictions for the last five blocks predicts the next block. ``Window`` is another kind of
+# memory: it keeps the sums of the last blocks, and older rows are gone entirely.
 
 names = ["decay 1 - 1/100", "window of 5 blocks", "remembers all"]
 learners = [
@@ -87,8 +87,8 @@ for name, own in zip(names, errors.T, strict=True):
 print(f"{'whichever was best':<20} {best[:59].mean():.3f} while calm, {best[59:].mean():.3f} after")
 
 # %%
-# The chosen learner at each block. While the rule stays, all rows are worth keeping; after the
-# change a short memory takes over.
+# This is the chosen learner at each block. While the rule stays the same, all rows are worth
+# keeping. After the change, a short memory is better.
 
 plt.figure(figsize=(7, 3.4), layout="constrained")
 for place, name in enumerate(names):
@@ -103,8 +103,8 @@ plt.legend(frameon=False, title="predicted by")
 plt.show()
 
 # %%
-# Rows can also be removed by name, for instance because a customer asks for it. ``forget``
-# subtracts them from the sums, and the model is the one that has never seen them.
+# Given rows can also be removed, for instance because a customer asks for it. ``forget`` subtracts
+# them from the sums, and the model is the same as if it had never seen them.
 
 X, y = map(np.concatenate, zip(*stream(0.0), strict=True))
 model = OnePassRegressor(feature_map, alpha=1.0).fit(X, y).forget(X[:300], y[:300])

@@ -69,8 +69,8 @@ plt.legend(frameon=False)
 plt.show()
 
 # %%
-# The map goes wherever a built-in map goes. Here are the errors on the digits, beside Fourier
-# features of a Gaussian kernel.
+# The map can be used wherever a built-in map can. These are the errors on the digits, compared with
+# Fourier features of a Gaussian kernel.
 
 X, y = load_digits(return_X_y=True)
 X = (X / 16).astype(np.float32)
@@ -108,5 +108,5 @@ print("file:", bool((again.predict(X) == model.predict(X)).all()))
 print(f"ONNX: {np.mean(label == model.predict(X[1000:])):.1%} of the labels are the same")
 
 # %%
-# The page "A map of your own" of the guide says more about each method, and how scikit-learn's
-# checks are run on such a class.
+# The page "A map of your own" of the guide explains each method, and how to run scikit-learn's
+# checks on such a class.

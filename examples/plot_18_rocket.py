@@ -9,7 +9,7 @@ from them. The usual ``RidgeClassifierCV`` needs the features of all series at o
 
 # %%
 # Series of 128 values in four classes. Each has a short pattern somewhere in noise, and the class
-# depends on the pattern alone. ``blocks`` makes them as a stream would bring them.
+# depends on the pattern alone. ``blocks`` generates them in blocks, as a stream would.
 
 import tracemalloc
 
@@ -114,9 +114,9 @@ for fit, n_rows in sizes.items():
         errors[fit].append(100 * (1 - model.score(X_test, y_test)))
 
 # %%
-# The errors agree, up to the chance of 1,000 test series. The memory of ``RidgeClassifierCV`` grows
-# with the number of series. ``OnePassClassifier`` holds one block, its sums and a sample of at most
-# 1,024 rows, by which it chooses the penalty.
+# The errors agree, up to the sampling error of 1,000 test series. The memory of
+# ``RidgeClassifierCV`` grows with the number of series. ``OnePassClassifier`` holds one block, its
+# sums and a sample of at most 1,024 rows, which it uses to choose the penalty.
 
 names = {ridge: "RidgeClassifierCV", one_pass: "OnePassClassifier"}
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -38,8 +38,8 @@ def measure(run: Run) -> dict[str, float]:
     With the squared loss the papers' methods learn codes of 200 random bits, as published, and ours
     one-vs-rest. There the learner chooses alpha, and a model of more than 8,000 unknowns takes the
     alpha that it chooses for 4,096 features of the same map; where all rows of a large set are
-    landmarks, the system of their kernel matrix is solved instead. With the log-loss a map has the
-    default learner, which chooses alpha at every size. "Recommended" is the learner that is advised
+    landmarks, the system of their kernel matrix is solved instead. With the log-loss
+    alpha is chosen at every size. "Recommended" is the learner that is advised
     for 1,024 components on the rows as they are, at the size of the run.
     """
     data, X, y = _rows(run)
@@ -71,7 +71,8 @@ def model_of(run: Run, data: Dataset, size: int) -> Pipeline:
     if method == RECOMMENDED:
         advised = clone(_advice(run["data"], seed, run.get("train_rows")))
         return make_pipeline(
-            "passthrough", advised.set_params(feature_map__n_components=size, random_state=seed)
+            "passthrough",
+            advised.set_params(feature_map__n_components=size, loss="log", random_state=seed),
         )
     kernel = kernel_of(run)
     if method.removesuffix(LOG_LOSS) in GAUSSIAN:
@@ -79,7 +80,7 @@ def model_of(run: Run, data: Dataset, size: int) -> Pipeline:
     n_columns = data.X_train.shape[1]
     chosen = feature_map(method, kernel, size, n_columns=n_columns, seed=seed)
     if method.endswith(LOG_LOSS):
-        return make_pipeline("passthrough", KernelClassifier(chosen, random_state=seed))
+        return make_pipeline("passthrough", KernelClassifier(chosen, loss="log", random_state=seed))
     codes = {} if method in OURS else {"codes": "random", "n_bits": run["bits"]}
     if method == CRAFT_DISCRIMINANT:
         codes = {"decoding": "discriminant"}

@@ -24,7 +24,7 @@ __all__ = ["NAMES", "Dataset", "Missing", "checksum", "load", "split"]
 
 
 class Missing(LookupError):
-    """A data set that is known but not at hand; the message says how to get it."""
+    """A data set that is known but missing; the message says how to get it."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def _labels(y: np.ndarray) -> np.ndarray:
 def _way_to_get(name: str) -> str:
     source = SOURCES[name]
     return (
-        f"{name} is not at hand: let CRAFTMAPS_DATA name a folder with the archive {source.file} "
-        f"({source.contents}). Its rows come from {source.home}; reproduction/data_sources.py says "
-        f"how to make an archive."
+        f"{name} is missing: save its rows ({source.contents}) as {source.file} in the folder that "
+        f"CRAFTMAPS_DATA names. They come from {source.home}; reproduction/data_sources.py shows "
+        f"how to make the file."
     )

@@ -14,7 +14,17 @@ from reproduction.spec import Spec
 from reproduction.store import Results
 from reproduction.verdict import FAILS, HOLDS, UNDECIDED
 
-MOSTLY = "mostly holds"
+MOSTLY, MIXED = "mostly holds", "mixed"
+_COUNTED = {  # of one claim, and of several
+    HOLDS: ("holds", "hold"),
+    MOSTLY: ("mostly holds", "mostly hold"),
+    MIXED: (
+        "holds on some data sets and not on others",
+        "hold on some data sets and not on others",
+    ),
+    UNDECIDED: ("is undecided", "are undecided"),
+    FAILS: ("fails", "fail"),
+}
 _LIBLINEAR, _SVM_LOG_LOSS = " + LIBLINEAR", " + log-loss"
 
 
@@ -30,9 +40,12 @@ class Topic:
     @property
     def word(self) -> str:
         """One word for all comparisons: it holds if half of them say so and none the contrary."""
+        total = self.holds + self.undecided + self.fails
         if self.fails > self.holds:
             return FAILS
-        if 2 * self.holds < self.holds + self.undecided + self.fails:
+        if 4 * self.fails >= total:
+            return MIXED
+        if 2 * self.holds < total:
             return UNDECIDED
         return MOSTLY if self.fails else HOLDS
 
@@ -40,11 +53,13 @@ class Topic:
     def sentence(self) -> str:
         """The claim and its numbers."""
         total = self.holds + self.undecided + self.fails
+        if self.holds == total:
+            return f"{self.text}. This is so in all {total} comparisons."
         close = f"{self.undecided} {'is' if self.undecided == 1 else 'are'} too close to call"
-        contrary = f"{self.fails} {'goes' if self.fails == 1 else 'go'} the other way"
+        contrary = f"{self.fails} {'shows' if self.fails == 1 else 'show'} the opposite"
         rest = [part for part, count in ((close, self.undecided), (contrary, self.fails)) if count]
-        told = f"{self.text}: {self.holds} of {total} comparisons say so"
-        return f"{told}, {' and '.join(rest)}." if rest else f"{told}."
+        so = f"{self.holds or 'none'} of {total} comparisons"
+        return f"{self.text}. This is so in {so}; {' and '.join(rest)}."
 
 
 def topics(specs: Sequence[Spec], results: Results, quick: bool = False) -> dict[str, list[Topic]]:
@@ -63,6 +78,21 @@ def topics(specs: Sequence[Spec], results: Results, quick: bool = False) -> dict
         paper: [Topic(text, n[HOLDS], n[UNDECIDED], n[FAILS]) for text, n in of_paper.items()]
         for paper, of_paper in found.items()
     }
+
+
+def how_many_hold(found: Iterable[Topic]) -> str:
+    """One sentence that counts the claims of all papers, and what an undecided one is."""
+    words = Counter(topic.word for topic in found)
+    told = ", ".join(
+        f"{words[word]} {one if words[word] == 1 else several}"
+        for word, (one, several) in _COUNTED.items()
+        if words[word]
+    )
+    return (
+        f"The papers make {words.total()} claims that can be tested here: {told}. A claim is "
+        f"undecided if most comparisons are too close to call: the two methods differ by no more "
+        f"than each of them does from seed to seed."
+    )
 
 
 def what_beats_them(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reproduction.cells import cell_values
 from reproduction.spec import Claim, Panel, Spec
 from reproduction.store import Results
 from reproduction.verdict import (
@@ -115,6 +114,26 @@ def cells(panel: Panel, results: Results, quick: bool = False) -> list[Cell]:
                 word = verdict(values, printed, spread, panel.digits, panel.lower_is_better)
             found.append(Cell(method, x, values, printed, word, width))
     return found
+
+
+def cell_values(
+    panel: Panel, results: Results, method: str, x: Any, *, quick: bool = False
+) -> list[float]:
+    """The shown value of each seed that has been run.
+
+    Where the panel is relative to a method, that method's value over the one of `method`, of equal
+    seeds; a seed that only one of them has is left out.
+    """
+    values = _by_seed(panel, results, method, x, quick)
+    if not panel.relative_to:
+        return list(values.values())
+    reference = _by_seed(panel, results, panel.relative_to, x, quick)
+    return [reference[seed] / values[seed] for seed in values if seed in reference]
+
+
+def _by_seed(panel: Panel, results: Results, method: str, x: Any, quick: bool) -> dict[int, float]:
+    rows = results.of(panel.run(method, x, quick))
+    return {row["run"]["seed"]: float(row["values"][panel.value]) for row in rows}
 
 
 def judged(claim: Claim, spec: Spec, results: Results, quick: bool = False) -> Judged:

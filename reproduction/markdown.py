@@ -17,6 +17,7 @@ SYMBOLS = {
     "fails": "✗",
     "missed": "✗",
     "undecided": "?",
+    "mixed": "±",
     "one run": "1",
     "skipped": "○",
     "not run": "○",

@@ -11,7 +11,7 @@ from reproduction import opening_figure
 from reproduction.against_craft import TABLE
 from reproduction.figures import draw
 from reproduction.headlines import headlines
-from reproduction.in_short import topics, what_beats_them
+from reproduction.in_short import how_many_hold, topics, what_beats_them
 from reproduction.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged
 from reproduction.markdown import (
     FIGURES,
@@ -143,20 +143,24 @@ def opening(specs: Sequence[Spec], results: Results, quick: bool = False) -> lis
 
 
 def _in_short(specs: Sequence[Spec], results: Results, quick: bool) -> Iterator[str]:
-    """For each paper what holds of it, then what beats it now, then the picture."""
+    """How many claims hold, what beats the papers now, the picture, and then claim by claim."""
     of_papers = topics(specs, results, quick)
-    if of_papers:
-        yield heading(2, "What holds")
-    for paper, found in of_papers.items():
-        yield f"{escaped(paper)}:"
-        yield verdicts([(topic.word, topic.sentence) for topic in found])
     better = what_beats_them(specs, results, quick)
+    if of_papers or better:
+        yield heading(2, "In short")
+    if of_papers:
+        yield escaped(how_many_hold(topic for found in of_papers.values() for topic in found))
     if better:
-        yield heading(2, "What beats them now")
+        yield "What beats the papers now:"
         yield bullets(better)
     if _has_picture(specs, results, quick):
         yield picture(opening_figure.NAME, opening_figure.ALT)
         yield escaped(_PICTURE)
+    if of_papers:
+        yield heading(2, "Claim by claim")
+    for paper, found in of_papers.items():
+        yield f"{escaped(paper)}:"
+        yield verdicts([(topic.word, topic.sentence) for topic in found])
 
 
 def _has_picture(specs: Sequence[Spec], results: Results, quick: bool) -> bool:

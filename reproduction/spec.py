@@ -40,7 +40,8 @@ class Panel:
     settings : dict
         What all runs of the panel share.
     sizes : dict
-        For each method the size at every x, where the size is not x itself.
+        For each method the size at every x, where the size is not x itself; a single number is the
+        size at all of them.
     quick : list
         The x of a quick run; [] leaves the panel out.
     quick_settings : dict
@@ -210,6 +211,10 @@ def _panel(name: str, given: dict[str, Any]) -> Panel:
     printed = given.get("printed", {})
     methods = given.pop("methods", [])
     more = [*methods, *given.get("kept", [])]
+    sizes = given.pop("sizes", {})
+    given["sizes"] = {
+        m: [n] * len(given["x"]) if isinstance(n, int) else n for m, n in sizes.items()
+    }
     panel = Panel(methods=[*printed, *(m for m in more if m not in printed)], **given)
     for what, of_methods in (("printed values", panel.printed), ("sizes", panel.sizes)):
         for method, values in of_methods.items():

@@ -14,12 +14,15 @@ from craftmaps.kernels import DotProductKernel, Polynomial
 from craftmaps.learn import KernelClassifier, OnePassClassifier
 from craftmaps.threads import at_most_threads
 from reproduction.dot_maps import MAPS, kernel_of, map_of
+from reproduction.rows import Rows, rows_of
 from reproduction.spec import Run, key_of
-from reproduction.svm_rows import Rows, rows_of
 
 EXACT = "K + LIBSVM"
 LIBLINEAR = "LIBLINEAR"
-OURS = {"one pass": OnePassClassifier, "log-loss": KernelClassifier}
+OURS: dict[str, Callable[..., Any]] = {
+    "one pass": OnePassClassifier,
+    "log-loss": functools.partial(KernelClassifier, loss="log"),
+}
 METHODS = (EXACT, *(f"{name} + {by}" for name in MAPS for by in (LIBLINEAR, *OURS)))
 
 _PENALTIES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]  # (1 + t)^10 reaches 1,024

@@ -21,6 +21,7 @@ from craftmaps import (
     Gaussian,
     ImageMap,
     Laplacian,
+    LevelsMap,
     Matern,
     MetricMap,
     Nystroem,
@@ -96,6 +97,7 @@ CASES = [
         same_bits=False,
     ),
     Case("scaled", ScaledMap(INNER, columns="std"), same_bits=False),
+    Case("levels", LevelsMap(INNER)),
     Case("metric", MetricMap(INNER, power=0.0), same_bits=False),
     Case("image", ImageMap(INNER, cells=1, shape=(1, -1))),
 ]

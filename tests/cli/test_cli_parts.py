@@ -135,7 +135,7 @@ def test_several_targets_are_columns_of_predictions(digits, tmp_path):
         np.testing.assert_allclose(found, learner.predict(X[:500]), rtol=1e-6, atol=1e-6)
         assert blocks.read(tmp_path / name).names == ["prediction_0", "prediction_1"]
     complaint = complains("evaluate", tmp_path / "m.craft", digits, "--target", "y")
-    assert "predicts 2 targets, and evaluate takes models of one" in complaint
+    assert "predicts 2 targets, but evaluate takes models with one" in complaint
 
 
 def test_targets_of_one_column_are_evaluated(tmp_path):

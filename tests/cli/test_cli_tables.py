@@ -230,7 +230,7 @@ def test_what_cannot_be_learned_from_is_named(tmp_path):
         ("fit flats.csv --target high --drop color", "--drop names 'color', and there is no such"),
         ("fit flats.csv --target high --as page=thing", "--as must be COLUMN=KIND, and a KIND is"),
         ("fit flats.csv --target high --as color=text", "--as names 'color', and there is no such"),
-        ("fit flats.csv --target high --images", "--images takes columns of numbers alone"),
+        ("fit flats.csv --target high --images", "--images takes only columns of numbers"),
         ("fit flats.csv --target 3 --no-header --drop id", "no names for --drop"),
         ("fit flats.csv --target id", "the target has 240 different texts in 240 rows"),
         ("fit flats.csv --target built", "line 5, column 'built': the target is missing"),

@@ -241,9 +241,9 @@ def test_a_folder_of_damaged_files_is_refused(rows, tmp_path):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (OnePassRegressor(alpha=2.0), "has alpha='auto', and here it is 2.0"),
-        (OnePassRegressor(RandomMaclaurin()), "another learner|has feature_map=None"),
-        (OnePassClassifier(), "is of another learner, a OnePassRegressor"),
+        (OnePassRegressor(alpha=2.0), "was made with alpha='auto', not 2.0"),
+        (OnePassRegressor(RandomMaclaurin()), "another learner|was made with feature_map=None"),
+        (OnePassClassifier(), "belongs to another learner, a OnePassRegressor"),
     ],
 )
 def test_a_checkpoint_of_another_learner_is_refused(model, message, rows, tmp_path):
@@ -260,9 +260,9 @@ def test_parameters_of_the_map_and_announced_classes_count(rows, tmp_path):
         RandomMaclaurin(Polynomial(degree), n_components=20), map_rows=300
     )
     interrupted((X, y), tmp_path, model(2))
-    with pytest.raises(ValueError, match="has feature_map__kernel__degree=2, and here it is 3"):
+    with pytest.raises(ValueError, match="was made with feature_map__kernel__degree=2, not 3"):
         model(3).fit_blocks(cut(X, y), checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="has classes=None, and here it is"):
+    with pytest.raises(ValueError, match="was made with classes=None, not"):
         model(2).fit_blocks(cut(X, y), classes=[0, 1, 2], checkpoint=tmp_path)
 
 
@@ -279,7 +279,7 @@ def test_a_checkpoint_of_other_blocks_is_refused(rows, tmp_path):
         ([*cut(X[:340], y[:340]), *cut(X[340:], y[340:], 90)], 610, 5),
         (cut(X, y)[:2], 340, 2),
     ):
-        said = f"850 rows in 5 blocks, and the first {n_rows} rows in {n_blocks} blocks that are"
+        said = f"850 rows in 5 blocks, but the first {n_rows} rows in {n_blocks} blocks given now"
         with pytest.raises(ValueError, match=said):
             OnePassRegressor().fit_blocks(other, checkpoint=tmp_path)
 
@@ -291,9 +291,9 @@ def test_a_checkpoint_of_other_files_is_refused(rows, tmp_path):
     with pytest.raises(ValueError, match="rows read with other target"):
         OnePassRegressor().fit_blocks(blocks.read(path, target=0), checkpoint=tmp_path / "c")
     os.utime(path, (1, 1))
-    with pytest.raises(ValueError, match=r"other files, or they were changed since: .*Xy\.npy"):
+    with pytest.raises(ValueError, match=r"other files, or these have changed: .*Xy\.npy"):
         OnePassRegressor().fit_blocks(blocks.read(path, target=-1), checkpoint=tmp_path / "c")
-    with pytest.raises(ValueError, match="of other rows than these"):
+    with pytest.raises(ValueError, match="belongs to other rows"):
         OnePassRegressor().fit_blocks(cut(*rows), checkpoint=tmp_path / "c")
 
 

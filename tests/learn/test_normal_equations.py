@@ -192,7 +192,7 @@ def test_wrong_input_is_named():
         equations.update(Z[:, 1:], Y)
     with pytest.raises(ValueError, match=r"17 features and 3 targets.*1 targets"):
         equations.merge(NormalEquations().update(Z, Y[:, 0]))
-    with pytest.raises(ValueError, match="equally many rows"):
+    with pytest.raises(ValueError, match="the same number of rows"):
         NormalEquations().update(Z, Y[:5])
     for weights in (-np.ones(ROWS), np.ones(5), np.full(ROWS, np.nan)):
         with pytest.raises(ValueError, match="sample_weight must be 300 finite numbers"):

@@ -459,7 +459,7 @@ def test_regressor_stream_and_merge():
     b = OnePassRegressor().partial_fit(X[100:], Y[100:])
     np.testing.assert_allclose(a.merge(b).coef_, whole.coef_, rtol=1e-8)
     assert OnePassRegressor(alpha_per_target=True).fit(X, Y).alpha_.shape == (2,)
-    with pytest.raises(ValueError, match="y has 1 targets, and had 2 before"):
+    with pytest.raises(ValueError, match="y has 1 targets, but had 2 before"):
         a.partial_fit(X, y)
 
 

@@ -88,7 +88,7 @@ def test_other_rows_are_refused(tmp_path):
     feature_map = RandomMaclaurin(Polynomial(2), 30, random_state=0)
     KernelClassifier(feature_map, alpha=1.0).fit_blocks(Blocks(LABELS), checkpoint=tmp_path)
     other = np.roll(LABELS, 1)
-    with pytest.raises(ValueError, match="has learned from 1500 rows, and the 1500 rows that are"):
+    with pytest.raises(ValueError, match="has learned from 1500 rows, but the 1500 rows given now"):
         KernelClassifier(feature_map, alpha=1.0).fit_blocks(Blocks(other), checkpoint=tmp_path)
-    with pytest.raises(ValueError, match=r"has alpha=1\.0, and here it is 2\.0"):
+    with pytest.raises(ValueError, match=r"was made with alpha=1\.0, not 2\.0"):
         KernelClassifier(feature_map, alpha=2.0).fit_blocks(Blocks(LABELS), checkpoint=tmp_path)

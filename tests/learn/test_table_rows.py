@@ -169,7 +169,7 @@ def test_a_fit_to_tables_goes_on_from_a_checkpoint(data, labels, tmp_path):
     again = clone(model).fit_blocks(blocks, **options)
     np.testing.assert_array_equal(again.predict_proba(data), expected.predict_proba(data))
     changed = [(part(blocks[0][0], slice(None)) | {"age": [1] * 100}, blocks[0][1]), *blocks[1:]]
-    with pytest.raises(ValueError, match="are others"):
+    with pytest.raises(ValueError, match="have other values, targets or weights"):
         clone(model).fit_blocks(changed, **options)
 
 
@@ -218,7 +218,7 @@ def test_columns_in_another_order_and_unknown_levels_predict(data, labels):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"age": ["old"]}, "column 'age' should hold numbers, and holds the text 'old'"),
+        ({"age": ["old"]}, "column 'age' should hold numbers, but holds the text 'old'"),
         ({"title": None}, "the table has no column 'title'"),
     ],
 )
@@ -232,11 +232,11 @@ def test_a_table_that_changed_is_one_sentence(change, message, data, labels):
 
 def test_learners_of_numbers_point_to_those_of_tables(data, labels):
     frame = tables_of.as_pandas(data)
-    with pytest.raises(ValueError, match="column 'city' holds none; use KernelClassifier"):
+    with pytest.raises(ValueError, match="column 'city' holds text or dates; use KernelClassifier"):
         OnePassClassifier().fit(frame, labels)
-    with pytest.raises(ValueError, match="column 'city' holds none; use KernelRegressor"):
+    with pytest.raises(ValueError, match="column 'city' holds text or dates; use KernelRegressor"):
         OnePassRegressor().fit(data, labels == "old")
-    with pytest.raises(ValueError, match="column 'city' holds none; set encoder='auto'"):
+    with pytest.raises(ValueError, match="column 'city' holds text or dates; set encoder='auto'"):
         classifier(encoder=None).fit(frame, labels)
 
 

@@ -45,6 +45,7 @@ from craftmaps import (
     KernelClassifier,
     KernelPCA,
     KernelRegressor,
+    LevelsMap,
     Matern,
     MetricMap,
     Nystroem,
@@ -134,6 +135,7 @@ def models():
         "nystroem-composed": Nystroem(Composed(poly, Gaussian()), 8, random_state=0),
         "composed": CompositionalMap(Composed(Polynomial(2), Gaussian()), 16, random_state=0),
         "scaled": ScaledMap(CraftMap(poly, 12, random_state=0), columns="standard"),
+        "levels": LevelsMap(TensorSketch(poly, 8, random_state=0), levels=[(0, 0.0), (0, 1.0)]),
         "scaled-matrix": ScaledMap(
             TensorSketch(poly, 8, random_state=0), weights=np.ones((ROWS.shape[1], ROWS.shape[1]))
         ),

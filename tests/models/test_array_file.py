@@ -136,7 +136,7 @@ def test_files_of_other_libraries_are_refused(path):
 
 
 def test_another_kind_is_refused(path):
-    with pytest.raises(ValueError, match="it is a model, and a checkpoint is wanted"):
+    with pytest.raises(ValueError, match="it is a model, but a checkpoint was expected"):
         array_file.read(path, "checkpoint")
 
 

@@ -22,6 +22,7 @@ from craftmaps import (
     FourierFeatures,
     Gaussian,
     ImageMap,
+    LevelsMap,
     Matern,
     MetricMap,
     NormalEquations,
@@ -71,6 +72,10 @@ MORE_MAPS = {
     "composed": CompositionalMap(Composed(Polynomial(2), Gaussian()), 30, random_state=0),
     "series": RandomMaclaurin(DotProduct.from_function(np.cosh), 30, random_state=0),
     "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
+    "levels": LevelsMap(
+        TensorSketch(n_components=16, random_state=0),
+        levels=np.array([(0, X[0, 0]), (0, X[1, 0]), (1, X[0, 1])]),
+    ),
     "scaled-matrix": ScaledMap(
         CraftMap(n_components=20, random_state=0),
         columns="standard",
@@ -390,7 +395,7 @@ def test_deep_files_are_refused(tmp_path):
 
 def test_checkpoints_are_no_models(tmp_path):
     array_file.write(tmp_path / "x", "checkpoint", {}, {})
-    with pytest.raises(ValueError, match="it is a checkpoint, and a model is wanted"):
+    with pytest.raises(ValueError, match="it is a checkpoint, but a model was expected"):
         craftmaps.load(tmp_path / "x")
 
 

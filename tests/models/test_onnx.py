@@ -22,6 +22,7 @@ from craftmaps import (
     Gaussian,
     ImageMap,
     Laplacian,
+    LevelsMap,
     Matern,
     MetricMap,
     Nystroem,
@@ -125,6 +126,10 @@ MAPS = {
     "fourier-one": FourierFeatures(Gaussian(0.5), 1, random_state=0),
     "fourier-matern": FourierFeatures(Matern(), 300, sampling="structured", random_state=0),
     "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
+    "levels": LevelsMap(
+        TensorSketch(n_components=16, random_state=0),
+        levels=np.array([(0, X[0, 0]), (0, X[1, 0]), (1, X[0, 1])]),
+    ),
     "scaled-matrix": ScaledMap(
         CraftMap(n_components=20, random_state=0),
         columns="standard",

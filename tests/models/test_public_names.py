@@ -15,6 +15,7 @@ CONTRACT = [
     "Window",
     "TableEncoder",
     "ScaledMap",
+    "LevelsMap",
     "MetricMap",
     "ImageMap",
     "RandomMaclaurin",

@@ -117,7 +117,7 @@ def test_types_and_compression_of_an_archive_do_not_matter(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("name", ["gisette", "timit", "flow-cytometry", "mnist8m", "cod-rna"])
 def test_what_cannot_be_had_is_missing(name, folder, monkeypatch):
-    with pytest.raises(datasets.Missing, match=rf"^{name} is not at hand: .* {name}\.npz "):
+    with pytest.raises(datasets.Missing, match=rf"^{name} is missing: .* {name}\.npz "):
         datasets.load(name)
     monkeypatch.delenv("CRAFTMAPS_DATA")
     with pytest.raises(LookupError, match="CRAFTMAPS_DATA"):
@@ -126,7 +126,7 @@ def test_what_cannot_be_had_is_missing(name, folder, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:A network error occurred")
 def test_without_a_network_the_message_says_so(folder):
-    with pytest.raises(datasets.Missing, match=r"letter is not at hand: .* OpenML has it too, but"):
+    with pytest.raises(datasets.Missing, match=r"letter is missing: .* OpenML has it too, but"):
         datasets.load("letter")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from reproduction import spec
 from reproduction.headlines import headlines
-from reproduction.in_short import MOSTLY, Topic, topics, what_beats_them
+from reproduction.in_short import MIXED, MOSTLY, Topic, how_many_hold, topics, what_beats_them
 from reproduction.judge import cells
 from reproduction.learner_headlines import (
     as_accurate,
@@ -149,6 +149,20 @@ def test_accuracy_and_time_are_compared_with_liblinear(tmp_path):
     assert [one.word for one in headlines([found], empty)] == ["not run"] * 2
 
 
+def test_accuracy_counts_with_as_many_rows_as_published_where_that_was_run(tmp_path):
+    many = SVM.partition('[[panels]]\nname = "training"')[0]
+    many = many.replace('"accuracy"', '"many"', 1).replace("TS + LIBLINEAR", "TS + log-loss")
+    text = many.replace("methods =", "settings = { train_rows = 100 }\nmethods =") + SVM
+    found, results = made(
+        "pp-table-1", text, {("TS + log-loss", "two"): {"accuracy": 80.1}}, tmp_path
+    )
+    for x, accuracy in (("one", 90.0), ("two", 79.9)):
+        results.add(
+            found.panels[1].run("TS + log-loss", x) | {"seed": 0}, values={"accuracy": accuracy}
+        )
+    assert "in 2 of 2 cells." in as_accurate(found, results).text
+
+
 def test_times_to_an_error_are_those_of_the_smallest_size(tmp_path):
     numbers = {
         ("RFM", "one"): (3.0, 5.0),
@@ -162,12 +176,13 @@ def test_times_to_an_error_are_those_of_the_smallest_size(tmp_path):
     found, results = made("craft-figure-7c", TIMES, values, tmp_path)
     first = time_to(found, results, level=2.5)
     assert first.text == (
-        "MNIST, 2.5 % wrong or less: CRAFT v2, log-loss after 20, LIBSVM after 30, "
-        "RFM after 50 CPU seconds."
+        "MNIST, at most 2.5 % wrong: CRAFT v2, log-loss takes 20, LIBSVM takes 30, "
+        "RFM takes 50 CPU seconds of training."
     )
     assert first.word == "reached"
     second = time_to(found, results, level=2.0)
-    assert "LIBSVM after 300 CPU seconds; not by RFM, CRAFT v2, log-loss" in second.text
+    assert "LIBSVM takes 300 CPU seconds of training; not reached" in second.text
+    assert second.text.endswith("sizes that were run: RFM, CRAFT v2, log-loss.")
     assert second.word == "missed"
     _, short = made(
         "craft-figure-7c",
@@ -176,7 +191,7 @@ def test_times_to_an_error_are_those_of_the_smallest_size(tmp_path):
         tmp_path / "s",
     )
     undecided = time_to(found, short, level=2.9)  # RFM has no result at "two"
-    assert undecided.text.endswith("Larger sizes of RFM were not run.")
+    assert undecided.text.endswith("Larger sizes of RFM were not run, and may be the fastest.")
     assert undecided.word == "undecided"
     below = below_at_every_time(found, results)
     assert "for 2 of 2 trainings" in below.text
@@ -202,8 +217,13 @@ def test_the_opening_counts_what_a_paper_claims(tmp_path):
     (topic,) = topics([found], results)["A paper"]
     # CRAFT v2 has more errors than CM TS with the log-loss at the only x of both
     assert topic == Topic("A is good", holds=2, undecided=0, fails=1)
-    assert topic.word == MOSTLY
-    assert topic.sentence == ("A is good: 2 of 3 comparisons say so, 1 goes the other way.")
+    assert topic.word == MIXED
+    assert topic.sentence == "A is good. This is so in 2 of 3 comparisons; 1 shows the opposite."
+    counted = how_many_hold([topic, Topic("B", 1, 0, 0), Topic("C", 0, 1, 0)])
+    assert (
+        "tested here: 1 holds, 1 holds on some data sets and not on others, 1 is undecided."
+        in counted
+    )
     told = what_beats_them([found], results)
     assert "in 3 of 3 cells" in told[0]  # rows that are kept are another map
     assert "in 1 of 2 columns" in told[1]
@@ -215,7 +235,13 @@ def test_the_opening_counts_what_a_paper_claims(tmp_path):
 
 @pytest.mark.parametrize(
     ("counts", "word"),
-    [((5, 5, 0), "holds"), ((4, 5, 0), "undecided"), ((1, 0, 2), "fails"), ((6, 1, 1), MOSTLY)],
+    [
+        ((5, 5, 0), "holds"),
+        ((4, 5, 0), "undecided"),
+        ((1, 0, 2), "fails"),
+        ((6, 1, 1), MOSTLY),
+        ((7, 7, 6), MIXED),
+    ],
 )
 def test_a_topic_has_one_word(counts, word):
     assert Topic("It is so", *counts).word == word

@@ -8,15 +8,15 @@ import pytest
 
 from craftmaps.kernels import Exponential, Polynomial
 from reproduction import spec
-from reproduction.cells import cell_values
 from reproduction.dot_maps import kernel_of, map_of
+from reproduction.judge import cell_values
 from reproduction.map_time import measure as map_time
 from reproduction.pair_errors import ball
 from reproduction.pair_errors import measure as pair_errors
+from reproduction.rows import codes, regrouped, rows_of, scaled
 from reproduction.spec import Panel
 from reproduction.store import Results
 from reproduction.svm import EXACT, measure
-from reproduction.svm_rows import codes, regrouped, rows_of, scaled
 
 # as the command does: the measured values say whether LIBLINEAR converged
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

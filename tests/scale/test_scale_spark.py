@@ -147,7 +147,7 @@ def test_bit_for_bit_the_same_again_with_a_map_fitted_on_some_rows(frame, data):
 def test_several_targets_and_weights(frame, data, feature_map):
     X, weights = data[0], 1.0 + np.arange(1200) % 2
     columns = {"features": PLAIN, "target": ["a", "b"], "weight": "weight"}
-    with pytest.raises(ValueError, match=r"the columns \['a', 'b'\] are asked for twice"):
+    with pytest.raises(ValueError, match=r"the columns \['a', 'b'\] are given twice"):
         fit(OnePassRegressor(feature_map), frame, **columns)
     columns["features"] = "array"
     found = fit(OnePassRegressor(feature_map, alpha=1.0), frame, **columns)

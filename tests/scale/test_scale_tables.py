@@ -354,5 +354,5 @@ def test_a_fit_of_a_table_goes_on_from_a_checkpoint(table, tmp_path):
     rows = read(tmp_path / "t.csv", target="y", block_rows=40)
     np.testing.assert_array_equal(learner.fit_blocks(rows, **keeping).coef_, expected)
     rows = read(tmp_path / "t.csv", target="y", block_rows=40, types={"whole": "text"})
-    with pytest.raises(ValueError, match="is of rows read with other table"):
+    with pytest.raises(ValueError, match="belongs to rows read with other table"):
         learner.fit_blocks(rows, **keeping)

@@ -12,7 +12,9 @@ import craftmaps
 from craftmaps import AutoMap, KernelClassifier, KernelRegressor
 from craftmaps.search import rounds
 from craftmaps.search.candidates import Candidate
-from craftmaps.search.preparation import Gradients, Scaling, preparations
+from craftmaps.search.clock import Clock
+from craftmaps.search.preparation import Gradients, Lesson, Scaling, preparations
+from craftmaps.search.trials import Rows
 
 rng = np.random.default_rng(0)
 
@@ -99,8 +101,8 @@ def test_few_columns_of_many_are_found():
     found = AutoMap(random_state=0).fit(X, y)
     weights = np.abs(found.feature_map_.weights)
     assert set(np.argsort(weights)[-2:]) == {3, 11}
-    plain = rounds.Rows(X, y, False, np.random.default_rng(0))
-    first = plain.judged([rounds.halving(plain, rounds.Clock())[-2][0].candidate], 500)
+    plain = Rows(X, y, False, np.random.default_rng(0))
+    first = plain.judged([rounds.halving(plain, Clock())[-2][0].candidate], 500)
     assert found.report_.error < 0.6 * first[0].error
 
 
@@ -169,7 +171,7 @@ def test_gradients_are_prepared_as_the_map_prepares_them(seen_through_weights):
     X = np.random.default_rng(0).random((20, 48))
     gradients = Gradients((6, 8))
     if seen_through_weights:
-        gradients = gradients.weighted(np.linspace(0, 2, 200))
+        gradients = gradients.weighted(np.linspace(0, 2, 200), Lesson(10))
     wrapped = gradients.around(craftmaps.TensorSketch(n_components=16, random_state=0))
     inner = craftmaps.TensorSketch(n_components=16, random_state=0)
     expected = wrapped.fit(X).transform(X)
@@ -187,6 +189,33 @@ def test_preparations_suit_the_rows():
     assert [raw in text for text in texts] == [False, True, False, True]
     assert [quantiles in text for text in texts] == [True, True, True, False]
     assert all(one.applied(sparse.csr_array(X)).nnz for one in preparations(sparse.csr_array(X)))
+    design = np.random.default_rng(0).integers(5, size=(50, 4)).astype(float)
+    design[:, :2] += X[:, :2]
+    assert ["standard columns, levels" in map(str, preparations(rows)) for rows in (X, design)] == [
+        False,
+        True,
+    ]
+
+
+def test_values_with_effects_of_their_own_are_told_apart():
+    draws = np.random.default_rng(0)
+    X = draws.integers(10, size=(400, 3)).astype(float)
+    y = draws.normal(size=(3, 10))[np.arange(3), X.astype(int)].sum(axis=1)
+    found = AutoMap(random_state=0).fit(X, y)
+    assert "levels" in found.report_.preparation
+    assert found.report_.error < 0.05
+
+
+def test_a_linear_model_is_named_and_taken_if_nothing_else_is_as_good():
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(60, 40))
+    y = X.sum(axis=1)
+    model = KernelRegressor(random_state=0).fit(X, y)
+    assert model.report_.kernel == "Polynomial(degree=1)"
+    assert model.feature_map_._n_features_out <= 41
+    assert "a linear model (0.0" in model.summary()
+    wavy = KernelRegressor(random_state=0).fit(X[:, :2], np.sin(3 * X[:, 0]))
+    assert "is not as good as the best kernel" in wavy.summary()
 
 
 def test_sums_and_learned_weights_are_named_on_one_line():
@@ -194,9 +223,14 @@ def test_sums_and_learned_weights_are_named_on_one_line():
     candidate = Candidate(Scaling("standard", weights=(1.0, 0.5)), kernel)
     named = "Gaussian(gamma=0.5) + Laplacian(gamma=2.0) on standard columns"
     assert str(candidate) == named
-    learned = Candidate(candidate.preparation.weighted(np.array([2.0, 2.0])), kernel)
+    learned = Candidate(candidate.preparation.weighted(np.array([2.0, 2.0]), Lesson(10)), kernel)
     assert str(learned) == f"{named}, learned weights"
     assert learned.preparation.weights == (2.0, 1.0)
+    turned = candidate.preparation.weighted(np.array([[0.0, 1.0], [2.0, 0.0]]), Lesson(10))
+    assert str(turned) == "standard columns, learned directions"
+    assert turned.weights == ((0.0, 1.0), (1.0, 0.0))
+    again = turned.weighted(np.array([1.0, 3.0]), Lesson(10))
+    assert again.weights == ((0.0, 3.0), (1.0, 0.0))
 
 
 def test_errors_name_what_was_wrong():

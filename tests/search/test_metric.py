@@ -45,7 +45,7 @@ def test_what_matters_is_found(rotated):
     y = np.sin(2 * X @ turn[:, 0]) + (X @ turn[:, 1]) ** 2 / 2
     rows = Rows(X, y, False, rng)
     plain = rows.judged([Candidate(Scaling(), Matern(nu=1.5, gamma=0.2))], len(X))
-    found = with_metric(rows, plain)
+    found = with_metric(rows, [plain])
     weights = np.array(found.preparation.weights)
     assert weights.ndim == 1 + rotated
     across = np.diag(weights) if weights.ndim == 1 else weights
@@ -61,7 +61,7 @@ def test_no_metric_where_all_columns_matter_alike():
     y = np.sin(X).sum(axis=1) + rng.normal(size=600)
     rows = Rows(X, y, False, rng)
     plain = rows.judged([Candidate(Scaling(), Gaussian(gamma=0.1))], len(X))
-    assert with_metric(rows, plain) is None
+    assert with_metric(rows, [plain]) is None
 
 
 def test_where_weights_are_learned():

@@ -256,11 +256,11 @@ def test_numbers_that_are_text_are_named_in_a_warning():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"age": ["old", "young"]}, "column 'age' should hold numbers, and holds the text 'old'"),
-        ({"day": [1, 2]}, "column 'day' should hold dates, and holds numbers"),
+        ({"age": ["old", "young"]}, "column 'age' should hold numbers, but holds the text 'old'"),
+        ({"day": [1, 2]}, "column 'day' should hold dates, but holds numbers"),
         ({"day": ["soon", None]}, "column 'day' should hold dates such as .* the text 'soon'"),
         ({"age": [np.inf, 1.0]}, "column 'age' contains infinity"),
-        ({"city": None}, "the table has no column 'city', which fit has seen; it has age, day"),
+        ({"city": None}, "the table has no column 'city', which was there in fit; it has age, day"),
     ],
 )
 def test_a_table_that_changed_is_one_sentence(change, message):
@@ -317,7 +317,7 @@ def test_two_columns_of_one_name_are_refused():
         ({"dtype": int}, TABLE, "dtype must be np.float32 or np.float64"),
         ({"columns": {"age": "numeric"}}, TABLE, r"columns\['age'\] must be one of 'number'"),
         ({"columns": {"aeg": "number"}}, TABLE, "'aeg', which the table does not have; it has age"),
-        ({"columns": {"city": "number"}}, TABLE, "column 'city' should hold numbers, and holds"),
+        ({"columns": {"city": "number"}}, TABLE, "column 'city' should hold numbers, but holds"),
         ({}, {"a": [1, 2], "b": [1]}, "column 'b' has 1 rows and column 'a' has 2"),
         ({}, {}, r"0 feature\(s\)"),
         ({}, {"a": []}, r"0 sample\(s\)"),

@@ -44,7 +44,7 @@ def learner(seen: Survey, **given: Any) -> Any:
     shared = {"loss": loss, "alpha": alpha, "encoder": encoder, "map_rows": given["map_rows"]}
     kind = KernelRegressor if seen.classes is None else KernelClassifier
     if given["images"] and is_table(seen.X):
-        raise click.UsageError("--images takes columns of numbers alone, none of them missing.")
+        raise click.UsageError("--images takes only columns of numbers without missing values.")
     if given["images"] and given["auto"]:
         budget = _budget(given) or _DEFAULT_COMPONENTS
         return kind(searched_images(seen, budget, given["seed"]), **shared)
@@ -93,7 +93,7 @@ def kernel_of(name: str | None, **options: Any) -> Any:
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
         if option not in kernel.get_params():
-            raise click.UsageError(f"--{option} is no parameter of the kernel {name}.")
+            raise click.UsageError(f"--{option} is not a parameter of the kernel {name}.")
     if "gamma" in given:
         given["gamma"] = _number_or_name(given["gamma"])
     return kernel.set_params(**given)

@@ -38,7 +38,7 @@ def demo(as_json: bool) -> None:
         rows.append(row)
         size = "" if row["n_components"] is None else f", {row['n_components']} features"
         costs = f"{1000 * row['seconds']:>8.0f} ms{row['size_kb']:>8.0f} kB"
-        click.echo(f"{row['model'] + size:<34}{row['error']:>9.2f} %{costs}")
+        click.echo(f"{row['model'] + size:<34}{row['error']:>10.2f}%{costs}")
     try:
         _plot(rows)
     except ImportError:

@@ -28,7 +28,7 @@ def evaluate(
 ) -> None:
     """Compare predictions with the targets of files, block by block.
 
-    Numbers have 95 % intervals for other rows of the same kind. The AUC of several classes is the
+    Numbers have 95% intervals for other rows of the same kind. The AUC of several classes is the
     mean over the classes, each against all others.
 
     \b
@@ -47,7 +47,7 @@ def evaluate(
     n_targets = 1 if hasattr(learner, "classes_") else len(np.atleast_1d(learner.intercept_))
     if n_targets > 1:
         raise click.UsageError(
-            f"{model} predicts {n_targets} targets, and evaluate takes models of one."
+            f"{model} predicts {n_targets} targets, but evaluate takes models with one target."
         )
     options.check_target(target, data, reading["format"])
     rows = model_rows(data, opened, target, **reading)
@@ -111,7 +111,7 @@ def _classified(learner: Any, rows: Any) -> tuple[dict[str, Any], dict[str, Any]
     if scores is not None and known.any():
         found["auc"] = measures.area_under_curve(scores[known], place[known])
     counts = measures.confusion(place[known], predicted[known], len(classes))
-    method = "95 %, Wilson's for the error, otherwise normal"
+    method = "95%, Wilson's for the error, otherwise normal"
     facts: dict[str, Any] = {"rows": len(place)} | _values(found, method)
     facts["accuracy"] = 1 - facts["error"]
     facts["rows_of_unknown_classes"] = int(np.sum(~known))
@@ -140,7 +140,7 @@ def _regressed(learner: Any, rows: Any) -> tuple[dict[str, Any], dict[str, Any]]
         "mean_absolute_error": measures.mean(np.abs(residuals)),
         "r2": measures.determination(residuals, y),
     }
-    return {"rows": len(y)} | _values(found, "95 %, normal"), {"y": y, "predicted": predicted}
+    return {"rows": len(y)} | _values(found, "95%, normal"), {"y": y, "predicted": predicted}
 
 
 def _values(found: dict[str, Any], method: str) -> dict[str, Any]:

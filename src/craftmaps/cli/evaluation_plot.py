@@ -32,11 +32,11 @@ def _calibration(axes: Any, classes: Any, y: Any, predicted: Any, scores: Any, *
         if len(classes) == 2:
             confidence, right = scores[:, 1], y == 1
             axes.set_xlabel(f"predicted probability of {classes[1]}")
-            axes.set_ylabel(f"share of {classes[1]} (95 % intervals)")
+            axes.set_ylabel(f"share of {classes[1]} (95% intervals)")
         else:
             confidence, right = scores.max(axis=1), y == predicted
             axes.set_xlabel("probability of the predicted class")
-            axes.set_ylabel("share of correct predictions (95 % intervals)")
+            axes.set_ylabel("share of correct predictions (95% intervals)")
         _reliability(axes, confidence, right)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)

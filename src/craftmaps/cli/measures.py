@@ -1,4 +1,4 @@
-"""How good predictions are, each number with a 95 % interval for other rows of the same kind.
+"""How good predictions are, each number with a 95% interval for other rows of the same kind.
 
 Every measure is a mean, or a smooth function of means, of a value for each row. So its influence
 function, a value for each row too, has the deviation that makes a normal interval. The error of a
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-QUANTILE = 1.959964  # of the normal distribution, for 95 %
+QUANTILE = 1.959964  # of the normal distribution, for 95%
 
 
 class Measure(NamedTuple):

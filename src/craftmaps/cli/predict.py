@@ -46,7 +46,7 @@ def predict(
     """
     options.check_output(output, (".parquet", ".pq", ".csv"))
     if reading.pop("skip_bad_rows"):
-        raise click.UsageError("predictions are one per row, so --skip-bad-rows is not for them.")
+        raise click.UsageError("every row gets a prediction: leave --skip-bad-rows out.")
     from craftmaps.cli.rows import kept_columns, model_of, model_rows
     from craftmaps.scale.files.errors import BadRowError
     from craftmaps.storage.atomic import write_whole
@@ -54,7 +54,7 @@ def predict(
     opened = model_of(model)
     learner = opened.learner
     if proba and not hasattr(learner, "predict_proba"):
-        raise click.UsageError(f"{model} is a regressor, which has no probabilities: no --proba.")
+        raise click.UsageError(f"{model} is a regressor without probabilities: leave --proba out.")
     rows = model_rows(data, opened, **reading)
     kept_names = options.listed(keep)
     kept = kept_columns(data, kept_names, **reading) if kept_names else None

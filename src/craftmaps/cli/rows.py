@@ -46,7 +46,7 @@ def model_of(path: str) -> Model:
 
     learner = load(path)
     if not hasattr(learner, "predict"):
-        raise ValueError(f"{path} holds a {type(learner).__name__}, which predicts nothing.")
+        raise ValueError(f"{path} holds a {type(learner).__name__}, which does not predict.")
     encoder = getattr(learner, "encoder_", None)
     if encoder is not None and encoder.columns_:
         types = {column.name: _type_of(column) for column in encoder.columns_}

@@ -49,7 +49,7 @@ class Advice:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the expected error lies with a probability of about 90 %."""
+        """Where the expected error lies with a probability of about 90%."""
         return self.report.interval
 
     @property

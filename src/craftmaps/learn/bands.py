@@ -20,17 +20,17 @@ class Bands(OnePass):
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict targets, and optionally their standard deviations.
 
-        A warning says so if predictions lie more than ten standard deviations of the training
-        targets from their mean.
+        A warning is raised if a prediction is more than ten standard deviations of the training
+        targets away from their mean.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         return_std : bool, default=False
-            Whether to return the standard deviation of the target of each row too, noise included:
-            s sqrt(1 + h) for the leverage h of the row and the noise s, the root mean square of
-            leave-one-out residuals. The first call factors the system, E^3 / 3 operations for E
-            features and 8 E^2 bytes; then a row costs 2 E^2 operations.
+            Whether to also return the standard deviation of the target of each row, including the
+            noise. It is s sqrt(1 + h) for the leverage h of the row and the noise s, the root mean
+            square of leave-one-out residuals. The first call factors the system, which takes
+            E^3 / 3 operations and 8 E^2 bytes for E features. Then a row takes 2 E^2 operations.
 
         Returns
         -------
@@ -52,8 +52,9 @@ class Bands(OnePass):
 
         The interval is f(x) +- q sqrt(1 + h) for the leverage h of the row. q is the quantile of
         the leave-one-out residuals of up to 1,024 rows of the pass, each divided by its own
-        sqrt(1 + h). The noise may have any distribution, as long as new rows are like the rows that
-        were learned. Losses other than the squared one take q from held-out rows, with h = 0.
+        sqrt(1 + h). The noise may have any distribution, as long as new rows come from the same
+        source as the training rows. For losses other than the squared loss, q is computed from
+        held-out rows, with h = 0.
 
         Parameters
         ----------
@@ -104,17 +105,22 @@ class Bands(OnePass):
             parts.append((mean[:, :, None] + np.stack(spread, axis=1)).astype(Z.dtype))
         return self._shaped(np.concatenate(parts))
 
+    @property
+    def _residual_factor(self) -> float:
+        """How much larger residuals of new rows are than those of rows that are left out."""
+        return 1.0
+
     def _shaped(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(columns[:, 0] if self._one_target else columns)
 
     def _with_factors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Predicted columns, and sqrt(1 + h) for each row."""
+        """Predicted columns, and sqrt(1 + h) for each row, times the factor on residuals."""
         (posterior, conformal), solution = self._uncertainty(), self.solution_
         predicted, factors = [], []
         for Z in self._features(X):
             predicted.append(Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype))
             h = self._known(posterior).leverages(Z) if conformal.studentized else np.zeros(len(Z))
-            factors.append(np.sqrt(1 + h).astype(Z.dtype))
+            factors.append((self._residual_factor * np.sqrt(1 + h)).astype(Z.dtype))
         return np.concatenate(predicted), np.concatenate(factors)
 
     def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
@@ -122,8 +128,8 @@ class Bands(OnePass):
         if stream.conformal is None:
             if stream._closed:
                 raise ValueError(
-                    "this model was saved without what it knows about its errors; save it with "
-                    "uncertainty=True or resumable=True."
+                    "this model was saved without its uncertainty; save it with uncertainty=True "
+                    "or resumable=True."
                 )
             with self._draft(same_rows=True) as draft:
                 stream = draft._stream
@@ -135,8 +141,8 @@ class Bands(OnePass):
     def _known(self, posterior: Posterior | None) -> Posterior:
         if posterior is None:
             raise ValueError(
-                "standard deviations are known for the squared loss, unless the system is solved "
-                "by iteration, as it is for more than 16,384 rows of still more features; use "
+                "standard deviations need the squared loss and a system that is factored, which a "
+                "fit of more than 16,384 rows with even more features is not; use "
                 "predict_interval."
             )
         return posterior

@@ -44,7 +44,7 @@ class Learner(LearnerHooks):
 
     @property
     def solution_(self) -> Solution:
-        """Coefficients for all rows so far, computed when first asked for."""
+        """Coefficients for all rows so far, computed when they are first needed."""
         solution = self._begun().solution
         if solution is None:
             with self._draft(same_rows=True) as draft:
@@ -54,7 +54,7 @@ class Learner(LearnerHooks):
         return solution
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and targets y, and forget what was learned before.
+        """Fit the model to rows X and targets y, and forget what was learned before.
 
         Parameters
         ----------
@@ -88,8 +88,8 @@ class Learner(LearnerHooks):
     def begin(self, X: Any, y: Any, classes: Any = None, n_rows: int | None = None) -> Self:
         """Fit the feature map on all rows of X, without learning from any of them.
 
-        What was learned before is forgotten. Afterwards `add`, or `add` of `emptied` copies, learns
-        from rows. A map that is None or a FrozenEstimator is not fitted.
+        What was learned before is forgotten. Afterwards, call `add` on this learner or on `emptied`
+        copies of it to learn from rows. A map that is None or a FrozenEstimator is not fitted.
 
         Parameters
         ----------
@@ -114,20 +114,20 @@ class Learner(LearnerHooks):
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from more rows, after `begin` or another fit.
 
-        The sums are changed in place, which takes less memory than `partial_fit`. If this raises
-        an error, some of the rows may have been learned, so do not use the learner any more.
+        The sums are changed in place, which takes less memory than `partial_fit`. If an error is
+        raised, some of the rows may have been learned, so the learner must not be used any more.
         """
         self._begun()
         self._learn(X, y, sample_weight, Progress(None, shown=False))
         return self
 
     def solve(self) -> Self:
-        """Compute the solution for all rows so far, if it is not known yet."""
+        """Compute the coefficients for all rows so far, unless this is already done."""
         _ = self.solution_
         return self
 
     def for_prediction(self, *, uncertainty: bool = False) -> Self:
-        """Return a small copy that predicts and has no sums.
+        """Return a smaller copy that can predict and has no sums.
 
         With `uncertainty`, it keeps what the standard deviations and intervals of a regressor need.
         """
@@ -141,7 +141,7 @@ class Learner(LearnerHooks):
         return light
 
     def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
-        """Write the model to one file, which `craftmaps.load` reads.
+        """Save the model to a file, which `craftmaps.load` reads.
 
         Parameters
         ----------

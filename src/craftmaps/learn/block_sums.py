@@ -70,7 +70,7 @@ def checked_block(Z: Any, Y: Any, weights: Any) -> tuple[np.ndarray, np.ndarray,
     Y = Y[:, None] if Y.ndim == 1 else Y
     if Z.ndim != 2 or Y.ndim != 2 or len(Z) != len(Y):
         raise ValueError(
-            f"Z and Y must be matrices of equally many rows, got shapes {Z.shape} and {Y.shape}."
+            f"Z and Y must have the same number of rows, got shapes {Z.shape} and {Y.shape}."
         )
     if weights is None:
         return Z, Y, None

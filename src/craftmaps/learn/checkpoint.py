@@ -140,27 +140,25 @@ class Checkpoint:
 
     def _check_origin(self, path: Path, origin: dict[str, Any]) -> None:
         """Raise _Foreign unless a file is of this learner with these parameters on these rows."""
-        way_out = "give the same, or another folder, or remove this one to start over."
+        way_out = "pass the same, use another folder, or remove this one to start over."
         here, there = self._origin["parameters"], origin["parameters"]
         if origin["learner"] != self._origin["learner"] or here.keys() != there.keys():
-            raise _Foreign(f"{path} is of another learner, a {origin['learner']}; {way_out}")
+            raise _Foreign(f"{path} belongs to another learner, a {origin['learner']}; {way_out}")
         for name, value in here.items():
             if value != there[name]:
-                raise _Foreign(
-                    f"{path} has {name}={there[name]}, and here it is {value}; {way_out}"
-                )
+                raise _Foreign(f"{path} was made with {name}={there[name]}, not {value}; {way_out}")
         mine, theirs = self._origin["rows"], origin["rows"]
         if mine == theirs:
             return
         if mine is None or theirs is None:
-            raise _Foreign(f"{path} is of other rows than these; {way_out}")
+            raise _Foreign(f"{path} belongs to other rows; {way_out}")
         names = [name for name in mine if mine[name] != theirs.get(name)]
         if names == ["files"]:
             changed = [file[0] for file in mine["files"] if file not in theirs["files"]]
             raise _Foreign(
-                f"{path} is of other files, or they were changed since: {changed[:3]}; {way_out}"
+                f"{path} belongs to other files, or these have changed: {changed[:3]}; {way_out}"
             )
-        raise _Foreign(f"{path} is of rows read with other {', '.join(names)}; {way_out}")
+        raise _Foreign(f"{path} belongs to rows read with other {', '.join(names)}; {way_out}")
 
     def _adopt(self, saved: Any, path: Path) -> None:
         """Give the estimator the fitted attributes of another one."""
@@ -195,21 +193,21 @@ def positioned(
         for after, block in blocks.from_position(*([] if position is None else [position])):
             yield list(after), unpacked(block)
         return
-    n_learnt, n_rows, learnt = position or (0, 0, "")
+    n_learned, n_rows, learned = position or (0, 0, "")
     rows, number, digest = 0, 0, ""
     for number, block in enumerate(map(unpacked, blocks), 1):
         rows += _n_rows(block[0])
         if kept:
             digest = _digest_of(digest, block)
-        if number > n_learnt:
+        if number > n_learned:
             yield [number, rows, digest], block
-        elif number == n_learnt and digest != learnt:
+        elif number == n_learned and digest != learned:
             break
-    if number < n_learnt or (number == n_learnt and digest != learnt):
+    if number < n_learned or (number == n_learned and digest != learned):
         raise ValueError(
-            f"the checkpoint has learned {n_rows} rows in {n_learnt} blocks, and the first {rows} "
-            f"rows in {number} blocks that are given now are others, or have other targets or "
-            f"weights; give the same, or another folder, or remove this one to start over."
+            f"the checkpoint has learned {n_rows} rows in {n_learned} blocks, but the first {rows} "
+            f"rows in {number} blocks given now have other values, targets or weights; pass the "
+            f"same rows, use another folder, or remove this one to start over."
         )
 
 

@@ -44,7 +44,7 @@ class ClassLearner(ClassifierMixin, Learner):
         return np.asarray(self.solution_.intercept[self._shown()])
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of shape (n_samples, n_classes), or (n_samples,) for two classes."""
+        """Return scores of shape (n_samples, n_classes), or (n_samples,) for two classes."""
         scores = np.concatenate(list(self._scores(X)))
         if len(self.classes_) > 2:
             return scores
@@ -53,13 +53,13 @@ class ClassLearner(ClassifierMixin, Learner):
         return np.asarray(scores[:, 1] - scores[:, 0])
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class with the highest score."""
+        """Predict the class with the highest score for each row."""
         winners = np.concatenate([scores.argmax(axis=1) for scores in self._scores(X)])
         return np.asarray(self.classes_[winners])
 
     @property
     def decoder_(self) -> OneVsRest | CodeMatrix | OneBit | Discriminant:
-        """What turns predicted columns into scores of classes, by its method `scores`."""
+        """The decoder, whose method `scores` turns predicted columns into scores of classes."""
         return self.solution_.discriminant or self._code
 
     def _scores(self, X: Any) -> Iterator[np.ndarray]:
@@ -141,7 +141,7 @@ class ClassLearner(ClassifierMixin, Learner):
         if isinstance(given, str) and given == "balanced":
             if not whole and not self.class_sums:
                 raise ValueError(
-                    "class_weight='balanced' needs all labels at once, which a stream has not; "
+                    "class_weight='balanced' needs all labels at once, which a stream cannot give; "
                     "use OnePassClassifier(class_sums=True), or fit, or give the weights as a dict."
                 )
         elif isinstance(given, dict):

@@ -24,11 +24,12 @@ from craftmaps.storage.packing import storable
 
 @storable
 class OnePassClassifier(ClassLearner, OnePass):
-    """A kernel classifier for any number of rows: exact ridge regression of codes on features.
+    """Classify rows by exact ridge regression on the features of a map, in one pass.
 
-    One pass over the rows keeps H = sum z z^T, shared by all classes, and one column sum z y per
-    bit of the code (Hamid, Xiao, Gittens and DeCoste, s.3.5 and s.4). The result is the same
-    whether rows come at once, in blocks, or merged from several learners.
+    Each class is encoded as a row of bits, the targets of the regression. One pass over the rows
+    keeps H = sum z z^T, shared by all classes, and one column sum z y per bit (Hamid, Xiao, Gittens
+    and DeCoste, s.3.5 and s.4). The result is the same whether rows come at once, in blocks, or
+    merged from several learners.
 
     Parameters
     ----------
@@ -39,24 +40,25 @@ class OnePassClassifier(ClassLearner, OnePass):
     alpha : "auto", "gcv", float or sequence of floats, default="auto"
         The penalty, on the scale of scikit-learn's RidgeClassifier. "auto" minimizes the exact
         leave-one-out Brier score of a uniform sample of up to 1,024 rows, which is computed from
-        the sums. "gcv" minimizes generalized cross-validation. From a sequence, the alpha with the
-        least K-fold squared error is chosen, and sums are kept per fold.
+        the sums. "gcv" minimizes generalized cross-validation. With a sequence, the alpha
+        with the smallest K-fold squared error is chosen, and sums are kept per fold.
     codes : "one-vs-rest", "random", "hadamard" or array (n_classes, n_bits), default="one-vs-rest"
-        How classes become targets. One-vs-rest has one target per class. Codes with fewer bits
-        than classes make thousands of classes cheap.
+        How classes are encoded as targets. One-vs-rest has one target per class. Codes with fewer
+        bits than classes make thousands of classes cheap.
     n_bits : int or None, default=None
         Bits of a "random" (None: 200) or "hadamard" code (None: as many as give orthogonal rows).
     decoding : {"l2", "hamming", "loss", "pseudo-inverse", "discriminant"}, default="l2"
-        How predicted bits become classes, see `craftmaps.learn.codes.CodeMatrix`. One-vs-rest
-        takes the largest prediction, or with "discriminant" the largest linear discriminant of the
-        predictions, which often makes fewer errors with many classes.
+        How predicted bits are decoded to classes, see `craftmaps.learn.codes.CodeMatrix`. With
+        one-vs-rest codes, it is the class with the largest prediction, or with "discriminant" the
+        class with the largest linear discriminant of the predictions, which often makes fewer
+        errors with many classes.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced", "own-class" or None, default=None
         Weights of classes. "balanced" needs `fit`, which sees all labels before it starts, or
         `class_sums`. "own-class" needs `class_sums` and one-vs-rest codes: in the target of each
-        class, the rows of this class weigh more than the others. That often makes far fewer errors
-        with three or more classes, and takes a few factorizations per class. The weight is 1,
-        sqrt(k) or k for k classes, whichever has the least leave-one-out Brier score.
+        class, the rows of this class get a larger weight. This often makes far fewer errors with
+        three or more classes, and takes a few factorizations per class. The weight is 1, sqrt(k) or
+        k for k classes, whichever has the smallest leave-one-out Brier score.
     alpha_per_target : bool, default=False
         Whether each bit may get its own alpha.
     n_folds : int, default=5
@@ -72,11 +74,11 @@ class OnePassClassifier(ClassLearner, OnePass):
         Factor on the weight of every earlier row when another row arrives, for streams that
         change. With 0.999, a row counts half after 700 others. None forgets nothing.
     class_sums : bool, default=False
-        Whether to keep one set of sums per class. It takes as many operations, and as many times
-        the memory as there are classes, and is refused if that is more than there is. Class
-        weights are then applied to the sums, so "balanced" is exact in streams too: `partial_fit`,
-        `fit_blocks` of an iterator, `merge`, Dask and Spark give the model of `fit`. Rows of weight
-        0 are not counted. alpha must not be a sequence.
+        Whether to keep one set of sums per class. This takes the same number of operations, and the
+        memory of one set of sums times the number of classes. Class weights are then applied to the
+        sums, so "balanced" is also exact in streams: `partial_fit`, `fit_blocks` with an iterator,
+        `merge`, Dask and Spark give the same model as `fit`. Rows of weight 0 are not counted.
+        alpha must not be a sequence.
     random_state : int, RandomState instance, Generator or None, default=None
         For random codes. The feature map has its own.
 
@@ -93,8 +95,7 @@ class OnePassClassifier(ClassLearner, OnePass):
     decoder_ : OneVsRest, CodeMatrix or Discriminant
         Turns predicted bits into scores of classes.
     own_class_weight_ : float
-        How many times the rows of a class weigh in their own target; 1 unless class_weight is
-        "own-class".
+        Weight of the rows of a class in their own target; 1 unless class_weight is "own-class".
     temperature_ : float
         The factor of the scores in the softmax of `predict_proba`.
 
@@ -102,18 +103,17 @@ class OnePassClassifier(ClassLearner, OnePass):
     -----
     `predict_proba` is the softmax of the scores of `decision_function` times a temperature. The
     temperature minimizes the log-loss of exact leave-one-out predictions for a uniform sample of up
-    to 1024 rows of the pass. It is found when first asked for.
+    to 1,024 rows. It is computed when it is first needed.
 
     Features of float32 rows are float32, and the sums of their products are float64. Beyond 2048
     features, products within a block of rows are float32, which takes half the time but limits how
-    small an effective alpha can be. A row of sample_weight 2 counts as two rows, also in GCV, which
-    therefore needs weights of mean 1.
+    small an effective alpha can be. A row with sample_weight 2 counts as two rows, also in GCV,
+    which therefore needs weights with mean 1.
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a
-    10 % hold-out from a grid of two values per decade. An alpha that the rounding errors of such
-    rows would hide, 0 for instance, is refused. Leave-one-out predictions then take every
-    row to have the mean leverage.
+    10% hold-out from a grid of two values per decade. An alpha below the rounding errors, such as
+    0, raises an error. Leave-one-out predictions then assume that every row has the mean leverage.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         X, y, sample_weight
             Rows as for `fit`. The first call also fits the map, on a sample of `map_rows` rows.
         classes : array-like, default=None
-            All labels that will come. It is needed in the first call if the first block does not
+            All labels of the stream. It is needed in the first call if the first block does not
             have all of them. With one-vs-rest codes, a later call may announce more labels; the
             result is the same as if they had been known from the start.
 
@@ -207,18 +207,18 @@ class OnePassClassifier(ClassLearner, OnePass):
         return np.concatenate([softmax(t * scores, axis=1) for scores in self._scores(X)])
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> np.ndarray:
-        """Return a set of classes for each row that contains the true one with given probability.
+        """Return a set of classes for each row, which contains the true class at the given rate.
 
         A class is in the set if its probability is at least 1 - q, where q is the quantile of
-        1 - p(true class) among rows that did not teach the model: leave-one-out predictions for up
-        to 1,024 rows of the pass with the squared loss, a tenth of the rows with the log-loss. The
-        likeliest class is always in.
+        1 - p(true class) among rows that the model was not fitted on: leave-one-out predictions for
+        up to 1,024 rows with the squared loss, or a held-out tenth of the rows with the log-loss.
+        The most probable class is always in the set.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
-            The probability, on average over rows like those that were learned.
+            The probability, on average over rows from the same source as the training rows.
 
         Returns
         -------
@@ -350,7 +350,7 @@ class OnePassClassifier(ClassLearner, OnePass):
     def _check_mergeable(self, other: "OnePassClassifier") -> None:
         if self._stream.by_class != other._stream.by_class:
             raise ValueError(
-                "one classifier has class_sums=True and the other has not, so their sums do not "
+                "one classifier has class_sums=True and the other does not, so their sums do not "
                 "add; give both the same class_sums."
             )
         mine, theirs = self.code_matrix_, other.code_matrix_

@@ -22,13 +22,13 @@ from craftmaps.validation import check_choice
 
 @storable
 class KernelClassifier(KernelMachine, OnePassClassifier):
-    """Classify rows by a linear model of their features, with probabilities.
+    """Classify rows by a linear model on the features of a map, with probabilities.
 
     The multinomial log-loss is sum_i w_i (-log p(y_i)) + alpha / 2 |W|^2 with p = softmax(Z W + b).
     With many rows, the log-loss makes far fewer errors than the squared loss on the same features,
-    and its probabilities need no calibration. It takes about ten passes over the features. A pass
-    costs much less than the sums that the squared loss needs. With few rows, the squared loss is as
-    good and faster. The default chooses between the two.
+    and its probabilities need no calibration. It takes about ten passes over the features, and each
+    pass costs much less than the sums of the squared loss. With few rows, the squared loss is as
+    good and faster. By default, the loss is chosen automatically.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
         row if there are at most 4,096 rows, otherwise 2,048 components.
     loss : {"auto", "log", "squared"}, default="auto"
-        "squared" makes this an `OnePassClassifier`, with `partial_fit` and `merge`. "auto" takes
+        "squared" is the loss of `OnePassClassifier`, with `partial_fit` and `merge`. "auto" uses
         the log-loss if there are more than four rows for each feature. Otherwise it tries both
-        losses on 1,000 rows, and takes the log-loss only if it is clearly better, because it is
+        losses on 1,000 rows, and uses the log-loss only if it is clearly better, because it is
         slower. With `class_weight`, codes or a given alpha, "auto" is the log-loss.
     alpha : "auto", float or sequence of floats, default="auto"
         The penalty, 1 / C on the scale of scikit-learn's LogisticRegression. "auto" lowers or
@@ -57,8 +57,9 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     n_bits : int or None, default=None
         Bits of a "random" (None: 200) or "hadamard" code (None: as many as give orthogonal rows).
     decoding : str, default="l2"
-        From predicted bits to classes, see `craftmaps.learn.codes.CodeMatrix`. With the log-loss,
-        "l2" is the class of the largest likelihood. "discriminant" is for the squared loss.
+        How predicted bits are decoded to classes, see `craftmaps.learn.codes.CodeMatrix`. With the
+        log-loss, "l2" gives the class with the largest likelihood. "discriminant" is for the
+        squared loss.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-4
@@ -100,14 +101,14 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     Notes
     -----
-    L-BFGS is preconditioned by the sums of a sample, which has at most four rows for each feature.
-    A hash of its place decides whether a row is held out: a tenth of the rows are, or several
-    tenths in turn if there are fewer than 30,000 rows. Features are kept if they take at most half
-    of the memory. Otherwise each pass computes them again.
+    L-BFGS is preconditioned by the sums of a sample with at most four rows for each feature. A
+    tenth of the rows is held out, or several tenths in turn if there are fewer than 30,000 rows; a
+    hash of its position decides whether a row is held out. Features are kept in memory if they take
+    at most half of it. Otherwise each pass computes them again.
 
     See Also
     --------
-    OnePassClassifier : Squared loss, exactly, from one pass: for streams, merging and clusters.
+    OnePassClassifier : The squared loss in one exact pass, for streams and for merging.
 
     Examples
     --------

@@ -101,10 +101,10 @@ class KernelMachine(TableLearner, OnePass):
 
     @property
     def report_(self) -> Report | None:
-        """What the search tried, and which error to expect of this model on new rows.
+        """What the search tried, and the error to expect on new rows; None without a search.
 
-        None if there was no search. The expected error is that of up to 1,024 rows, each left out
-        of the model; with other losses than the squared one, of about 3,000 rows held out.
+        The expected error is the leave-one-out error of up to 1,024 rows, or with losses other than
+        the squared loss the error on about 3,000 held-out rows.
         """
         stream = self._begun()
         if self._map_report is None:
@@ -130,12 +130,12 @@ class KernelMachine(TableLearner, OnePass):
             self.feature_map_.report_ = report.judged(self._losses(predicted, targets))
 
     def for_prediction(self, *, uncertainty: bool = False) -> Self:
-        """Return a small copy that predicts, and still knows which error to expect."""
+        """Return a smaller copy that can predict and knows which error to expect."""
         _ = self.report_
         return super().for_prediction(uncertainty=uncertainty)
 
     def summary(self) -> str:
-        """Return a few lines of text that say what was learned and how it was found."""
+        """Return a text that describes the columns, the search and the expected error."""
         return summary_of(self)
 
     def plot(self, path: Any = None) -> Any:
@@ -157,17 +157,17 @@ class KernelMachine(TableLearner, OnePass):
 
     @property
     def n_passes_(self) -> int:
-        """Passes over the features that the solution took; 1 for the squared loss."""
+        """Number of passes over the features; 1 for the squared loss."""
         return self.solution_.n_passes
 
     @available_if(_asks_for_squared)
     def partial_fit(self, X: Any, y: Any, *args: Any, **options: Any) -> Self:
-        """Learn from further rows, with the squared loss only: see `OnePassClassifier`."""
+        """Learn from more rows, with the squared loss only; see `OnePassClassifier`."""
         return super().partial_fit(X, y, *args, **options)
 
     @available_if(_asks_for_squared)
     def merge(self, other: Self) -> Self:
-        """Add what another learner has learned; possible with the squared loss only."""
+        """Add what another learner has learned, with the squared loss only."""
         return super().merge(other)
 
     @available_if(_asks_for_squared)
@@ -176,16 +176,16 @@ class KernelMachine(TableLearner, OnePass):
         return super().forget(X, y, sample_weight)
 
     def save(self, path: Any, *, resumable: bool = False, uncertainty: bool = False) -> None:
-        """Write the model to one file, from which `craftmaps.load` gives it back.
+        """Save the model to a file, which `craftmaps.load` reads.
 
         Parameters
         ----------
         path : path of the file
         resumable : bool, default=False
-            Whether to store the sums of the rows too, which only the squared loss has.
+            Whether to also store the sums of the rows. Only the squared loss has them.
         uncertainty : bool, default=False
-            Whether to store the covariance of coefficients too, see `OnePassRegressor`. Intervals
-            and sets of the other losses need no more than is always stored.
+            Whether to also store the covariance of the coefficients, see `OnePassRegressor`. Other
+            losses do not need it for intervals and sets of classes.
         """
         if resumable and not _is_squared(self):
             raise ValueError(
@@ -195,7 +195,7 @@ class KernelMachine(TableLearner, OnePass):
         super().save(path, resumable=resumable, uncertainty=uncertainty)
 
     def solve(self) -> Self:
-        """Compute the solution for all rows, if it is not known yet, and let the rows go."""
+        """Compute the coefficients for all rows, unless this is already done."""
         super().solve()
         self.__dict__.pop("_deadline", None)
         if isinstance(self._stream, RowsAgain):
@@ -242,9 +242,9 @@ class KernelMachine(TableLearner, OnePass):
         now = [stream.n_rows, digest_of_targets(*stream.targets_and_weights())]
         if position is not None and position != now:
             raise ValueError(
-                f"the checkpoint has learned from {position[0]} rows, and the {now[0]} rows that "
-                f"are given now are others, or have other targets or weights; give the same, or "
-                f"another folder, or remove this one to start over."
+                f"the checkpoint has learned from {position[0]} rows, but the {now[0]} rows given "
+                f"now have other values, targets or weights; pass the same rows, use another "
+                f"folder, or remove this one to start over."
             )
         if before is not None and finished:
             self._stream = before

@@ -42,7 +42,7 @@ class Components(Solution):
 
 @storable
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
-    """Kernel principal components for any number of rows: principal components of features.
+    """Kernel principal component analysis in one pass: principal components of features.
 
     One pass over the rows keeps H = sum (z - m)(z - m)^T. Its eigenvectors are the components, and
     its eigenvalues divided by n - 1 are the variances along them. The result equals
@@ -144,7 +144,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         return super().fit(X, None, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from further rows. Components are computed when they are first asked for."""
+        """Learn from more rows. Components are computed when they are first needed."""
         return super().partial_fit(X, None, sample_weight)
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -152,7 +152,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         return super().forget(X, None, sample_weight)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Coordinates of rows along the components, of shape (n_samples, n_components)."""
+        """Project rows onto the components; the result has shape (n_samples, n_components)."""
         return np.concatenate(list(self._predicted(X)))
 
     def _fit_blocks(self, blocks: Iterable[Any], *args: Any) -> Self:

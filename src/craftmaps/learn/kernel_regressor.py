@@ -22,11 +22,11 @@ _SAME_SCALE = 0.05  # relative change of the scale that ends them
 
 @storable
 class KernelRegressor(KernelMachine, OnePassRegressor):
-    """Predict numbers by a linear model of the features of rows.
+    """Predict numbers by a linear model on the features of a map.
 
     The objective is sum_i w_i loss(y_i, z_i^T w + b) + alpha / 2 |w|^2. The squared loss is solved
-    exactly from the sums of one pass. The Huber loss ignores outliers of the targets, and the
-    quantile loss predicts a quantile instead of the mean; both take a few passes.
+    exactly from the sums of one pass. The Huber loss limits the influence of outliers, and
+    the quantile loss predicts a quantile instead of the mean. Both take a few passes.
 
     Parameters
     ----------
@@ -41,19 +41,19 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
         row if there are at most 4,096 rows, otherwise 2,048 components.
     loss : {"squared", "huber", "quantile"}, default="squared"
-        "squared" makes this an `OnePassRegressor`, with `partial_fit` and `merge`.
+        "squared" is the loss of `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5
         What loss="quantile" predicts; 0.5 is the median.
     epsilon : float, default=1.35
-        Residuals beyond `epsilon` scales count linearly with loss="huber". The scale is a robust
-        spread of the residuals of rows held out.
+        With loss="huber", residuals above `epsilon` times their scale count linearly. The scale is
+        a robust standard deviation of the residuals of held-out rows.
     alpha : "auto", float or sequence of floats, default="auto"
-        The penalty. "auto" lowers or raises alpha by half decades as long as the loss of rows that
-        are held out falls; with the squared loss see `OnePassRegressor`.
+        The penalty. "auto" lowers or raises alpha by half decades as long as the loss on held-out
+        rows falls; for the squared loss, see `OnePassRegressor`.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
-        The passes end where the objective can fall by no more than about this share of itself, or
-        of what it could fall by at first.
+        Passes end when the objective can fall by no more than about this fraction of its value, or
+        of the decrease that was possible at first.
     max_passes : int, default=1000
         Limit on the number of passes, including the search for alpha. Reaching it gives a warning.
     block_rows : int, default=4096
@@ -152,6 +152,11 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
         self._judge(rows.predicted, rows.y)
         self._stream.conformal = Conformal(rows.y - rows.predicted, rows.weights)
+
+    @property
+    def _residual_factor(self) -> float:
+        report = self._map_report
+        return 1.0 if report is None else float(np.sqrt(report.optimism))
 
     def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
         variance = np.var(targets, axis=0)

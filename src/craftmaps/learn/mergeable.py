@@ -36,7 +36,7 @@ class Mergeable(BlockLearner):
         return self._take(X, y, sample_weight)
 
     def merge(self, other: Self) -> Self:
-        """Learn what `other` has learned with the same map; `other` is not changed."""
+        """Add what `other` has learned with the same map; `other` is not changed."""
         if type(other) is not type(self):
             raise ValueError(
                 f"a {type(self).__name__} merges with another one, not with a "

@@ -85,7 +85,7 @@ class NormalEquations:
 
     @property
     def hessian(self) -> np.ndarray:
-        """H as a full symmetric matrix; this is a copy."""
+        """Return a copy of H as a full symmetric matrix."""
         full = np.tril(self._lower)
         return full + np.tril(full, -1).T
 
@@ -97,7 +97,7 @@ class NormalEquations:
         Z : array of shape (n_rows, n_features), float32 or float64
         Y : array of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : array of shape (n_rows,), default=None
-            Weights, not negative. A row of weight 2 counts as two rows.
+            Weights, at least 0. A row of weight 2 counts as two rows.
         overwrite : bool, default=False
             Whether Z may be overwritten, which saves a copy.
 
@@ -268,8 +268,8 @@ class NormalEquations:
     def _check_sizes(self, n_features: int, n_targets: int) -> None:
         if (n_features, n_targets) != (self.n_features, self.n_targets):
             raise ValueError(
-                f"these normal equations are of {self.n_features} features and {self.n_targets} "
-                f"targets, and cannot take rows of {n_features} features and {n_targets} targets."
+                f"these normal equations have {self.n_features} features and {self.n_targets} "
+                f"targets, and the rows have {n_features} features and {n_targets} targets."
             )
 
     def _add(self, Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:

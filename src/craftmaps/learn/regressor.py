@@ -34,8 +34,8 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
         The penalty, on the scale of scikit-learn's Ridge. "auto" minimizes the exact
         leave-one-out squared error of a uniform sample of up to 1,024 rows, which is computed from
         the sums. "gcv" minimizes generalized cross-validation, which can be far too small where
-        rows differ in leverage. From a sequence, the alpha with the least K-fold error is chosen,
-        and sums are kept per fold.
+        rows differ in leverage. With a sequence, the alpha with the smallest K-fold error is
+        chosen, and sums are kept per fold.
     fit_intercept : bool, default=True
         Whether to fit the intercept c, which is not penalized.
     alpha_per_target : bool, default=False
@@ -78,13 +78,13 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
     -----
     Features of float32 rows are float32, and the sums of their products are float64. Beyond 2048
     features, products within a block of rows are float32, which takes half the time but limits how
-    small an effective alpha can be. A row of sample_weight 2 counts as two rows, also in GCV, which
-    therefore needs weights of mean 1.
+    small an effective alpha can be. A row with sample_weight 2 counts as two rows, also in GCV,
+    which therefore needs weights with mean 1.
 
     `fit` keeps the rows if they are fewer than their features. Above 16,384 rows the system is
     solved by conjugate gradients to a relative residual of eps^(2/3), and "auto" chooses alpha on a
-    10 % hold-out from a grid of two values per decade. An alpha that the rounding errors of such
-    rows would hide, 0 for instance, is refused.
+    10% hold-out from a grid of two values per decade. An alpha below the rounding errors, such as
+    0, raises an error.
 
     A map may have a method `penalty()` that returns a positive semi-definite matrix P. Then
     alpha w^T P w is the penalty.
@@ -164,7 +164,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
     def _targets(self, y: np.ndarray) -> np.ndarray:
         targets = y[:, None] if y.ndim == 1 else y
         if targets.shape[1] != self._n_targets:
-            raise ValueError(f"y has {targets.shape[1]} targets, and had {self._n_targets} before.")
+            raise ValueError(f"y has {targets.shape[1]} targets, but had {self._n_targets} before.")
         targets = targets.astype(np.float64)
         check_squares("y", targets)
         return targets

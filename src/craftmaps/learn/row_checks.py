@@ -32,7 +32,7 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
         raise ValueError(
             f"the largest sample_weight is {largest:.3g}, and sums of rows are exact for weights "
             f"between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}; divide all weights by the same "
-            f"number, or give 0 to rows that shall not count."
+            f"number, or give 0 to rows that should not count."
         )
     return np.asarray(weights)
 
@@ -76,5 +76,6 @@ def refuse_text(learner: Any, X: Any) -> None:
         kind = "KernelClassifier" if is_classifier(learner) else "KernelRegressor"
         way_out = f"use {kind}, which encodes such tables"
     raise ValueError(
-        f"{type(learner).__name__} takes numbers, and column {name!r} holds none; {way_out}."
+        f"{type(learner).__name__} takes numbers, but column {name!r} holds text or dates; "
+        f"{way_out}."
     )

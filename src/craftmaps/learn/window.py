@@ -18,8 +18,8 @@ from craftmaps.validation import is_integer
 class Window:
     """Learn from the last `n_blocks` blocks of a stream.
 
-    The sums of each block are kept and merged when a model is asked for, so the model is the same
-    as if it had never seen an older block.
+    The sums of each block are kept, and `model` merges them. The model is the same as if it had
+    never seen an older block.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Window:
         X, y, sample_weight
             Rows as for the learner. The first block fits its map.
         classes : array-like, default=None
-            All labels that will come, in the first call of a classifier.
+            All labels of the stream, in the first call of a classifier.
         """
         begun = self._begun
         if begun is None:
@@ -88,7 +88,7 @@ class Window:
         return self
 
     def model(self) -> Any:
-        """A learner that has seen the blocks in the window, and no other."""
+        """Return a learner that has seen only the blocks in the window."""
         if self._begun is None:
             raise NotFittedError("This Window instance has seen no block; call partial_fit first.")
         whole = self._begun.emptied()
@@ -97,7 +97,7 @@ class Window:
         return whole
 
     def save(self, path: Any) -> None:
-        """Write the window to one file, from which `craftmaps.load` gives it back, to go on."""
+        """Save the window to a file, which `craftmaps.load` reads, to continue later."""
         model_file.save(self, path)
 
     def _check_stored(self) -> None:

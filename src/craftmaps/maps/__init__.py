@@ -6,6 +6,7 @@ from craftmaps.maps.compositional import CompositionalMap
 from craftmaps.maps.craft import CraftMap
 from craftmaps.maps.fourier import FourierFeatures
 from craftmaps.maps.image import ImageMap
+from craftmaps.maps.levels import LevelsMap
 from craftmaps.maps.maclaurin import RandomMaclaurin
 from craftmaps.maps.metric import MetricMap
 from craftmaps.maps.nystroem import Nystroem
@@ -18,6 +19,7 @@ __all__ = [
     "FeatureMap",
     "FourierFeatures",
     "ImageMap",
+    "LevelsMap",
     "MetricMap",
     "Nystroem",
     "RandomMaclaurin",

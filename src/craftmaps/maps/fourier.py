@@ -45,7 +45,7 @@ class FourierFeatures(FeatureMap):
         - "qmc": by a scrambled low-discrepancy sequence. Unbiased for Gaussian, Laplacian, Cauchy
           and Matern. The error is lower than with "iid", especially if X has few columns.
         - "fastfood": by two Hadamard transforms and a normal diagonal matrix (Le et al.). Unbiased
-          for Gaussian and Matern. As fast as "structured", with an error about 10 % above "iid".
+          for Gaussian and Matern. As fast as "structured", with an error about 10% above "iid".
     sequence : {"sobol", "halton"}, default="sobol"
         The sequence of "qmc". If X has more than 21,201 columns, each group of columns gets its
         own Sobol sequence; "halton" is limited to 1,000 columns.

@@ -13,19 +13,21 @@ __all__ = ["export_onnx", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The map or learner that `save` wrote to a file.
+    """Load a map, an encoder or a learner from a file that `save` wrote.
 
-    The file is checked before it is used: one that is truncated, altered, of another program or of
-    a later version of the library is refused with a ValueError that says so. Opening it executes
-    nothing that it contains.
+    The file is checked before it is used. A file that is truncated, altered, or written by another
+    program or a later version of the library raises a ValueError that says so. A file contains no
+    code, so loading it runs none.
 
     Parameters
     ----------
-    path : path of the file
+    path : str or path-like
+        Path of the file.
 
     Returns
     -------
-    the estimator, fitted
+    estimator
+        The fitted map, encoder or learner.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class Files(Protocol):
 
 
 class Blocks:
-    """What `read` returns: blocks (X, y) or (X, y, weight), again each time it is iterated.
+    """Blocks (X, y) or (X, y, weight) of files, as returned by `read`; can be iterated again.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class Blocks:
 
     @property
     def names(self) -> list[str] | None:
-        """The names of the columns of X, None where the files have none."""
+        """Names of the columns of X, or None if the files have none."""
         return self._files.names
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are; None where only reading them would tell. Set it if you know."""
+        """Number of rows, or None if it is not known before reading; it can be set."""
         if self._n_rows is None and not self._options.skip:
             self._n_rows = self._files.n_rows
         return self._n_rows
@@ -84,7 +84,7 @@ class Blocks:
 
     @property
     def schema(self) -> Any:
-        """The Arrow schema of the tables X in all blocks, None where X is an array.
+        """Arrow schema of the tables X in all blocks, or None if X is an array.
 
         For CSV files, the first call reads all rows once, to find types that take all values.
         """
@@ -98,7 +98,7 @@ class Blocks:
     def from_position(
         self, position: Sequence[int] = (0, 0, 0)
     ) -> Generator[tuple[Any, Any], None, None]:
-        """Pairs of a block and of the position after it, from which one can begin later.
+        """Yield pairs of a block and the position after it, from which reading can resume.
 
         A position is three integers: the number of the file, the number of the row (or line) in
         it, and how many rows were left out before.
@@ -119,7 +119,7 @@ class Blocks:
             )
 
     def fingerprint(self) -> dict[str, Any]:
-        """What identifies the rows: paths, sizes and times of the files, and how they are read."""
+        """Return what identifies the rows: paths, sizes and times of files, and options."""
         files = [[os.path.abspath(path), *_state(path)] for path in self._files.paths]
         return {"files": files, "block_rows": self._options.block_rows} | self._identity
 
@@ -157,7 +157,7 @@ def read(
 ) -> Blocks:
     """Read files of any size as blocks (X, y) for `fit_blocks`.
 
-    Every block but the last has `block_rows` rows, whatever the row groups of the files. The next
+    Every block but the last has `block_rows` rows, however the files are divided. The next
     two blocks are read while the learner works on the current one. Only these blocks are held, so
     memory does not depend on the size of the files.
 
@@ -167,10 +167,10 @@ def read(
         The files to read. A folder means all files of a known format in it and in its subfolders;
         folder names like "year=2024" add a column to Parquet files.
     target : column name, index, list of them, or None, default=None
-        The column (or columns) y. For .npy it is an index, or the path of a second file with
-        equally many rows (a pattern or list for several files); for .npz it is the name of an array
-        next to "X". None yields (X, None), for prediction. Leave it out for svmlight files, where
-        each line starts with its target.
+        The column (or columns) y. For .npy it is an index, or the path of a second file with the
+        same number of rows (a pattern or list for several files); for .npz it is the name of an
+        array next to "X". None yields (X, None), for prediction. Leave it out for svmlight files,
+        where each line starts with its target.
     weight : column name, index or None, default=None
         The column of sample weights, which must be at least 0; files and arrays as for `target`.
         Blocks are then (X, y, weight). Svmlight files have no weights.
@@ -221,15 +221,15 @@ def read(
     Notes
     -----
     Rows are counted from 0 in errors about binary files, lines from 1. No pickle is ever read.
-    Labels in CSV files keep their identity: a column is read as numbers only where every label is
-    written as one, so "007", "0x1F" and whole numbers beyond 64 bits stay text.
+    Labels in CSV files are not changed: a column is read as numbers only if every label is
+    written as a number, so "007", "0x1F" and whole numbers beyond 64 bits stay text.
 
     A table has the same columns and types in all blocks of all files. The types of CSV files are
     found by reading all rows once more, before the first block: whole numbers, numbers, true and
     false, dates and times in ISO format (2024-12-31, 2024-12-31 23:59:59), otherwise text. Codes
     such as "007" stay text. Empty values, NA, N/A, NaN, null, None and their like are missing.
-    Quoted values may hold newlines; errors name the last line of such a row. Types of Parquet
-    files are the stored ones, and must have one in common that takes the columns of all files.
+    Quoted values may hold newlines; errors name the last line of such a row. Parquet
+    files have stored types; a column must have a common type in all files.
 
     Examples
     --------

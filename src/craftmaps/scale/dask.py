@@ -39,9 +39,9 @@ def fit(
     map_rows: int | None = None,
     threads: int = 1,
 ) -> Any:
-    """Learn from partitions where they are, and merge their sums in a tree on the workers.
+    """Fit an estimator to Dask partitions on the workers, and merge their sums in a tree.
 
-    The work is run by the current client if there is one, otherwise by Dask's own threads.
+    The current client runs the tasks if there is one, otherwise Dask's default scheduler.
 
     Parameters
     ----------
@@ -50,21 +50,21 @@ def fit(
         persist partitions that are costly to compute.
     X : Dask array, Dask data frame, or list of delayed blocks
         Chunks may be sparse matrices. A block is (X, y) or (X, y, sample_weight). Columns of data
-        frames are matched by name, whatever their order in a partition. KernelClassifier and
+        frames are matched by name, in any order. KernelClassifier and
         KernelRegressor encode the columns of data frames and of blocks that are tables.
     y : Dask array, series or data frame
-        It has as many partitions as X; arrays of known chunks are cut like X. None for blocks, and
-        for KernelPCA.
+        It must have as many partitions as X; arrays with known chunk sizes are rechunked like X.
+        None for blocks, and for KernelPCA.
     classes : array-like, default=None
-        All labels. Without it a classifier finds them in a first pass, over y alone.
+        All labels. By default, a first pass over y finds them.
     sample_weight : Dask array or series, default=None
     map_rows : int, default=None
         Number of rows that the calling process fits the feature map on: a uniform sample of all
         rows. None takes the parameter `map_rows` of the estimator. A local fit takes the same rows,
         so partitions may be sorted. A map in `sklearn.frozen.FrozenEstimator` is not fitted again.
     threads : int, default=1
-        Threads of each task. Dask runs one task for every thread of a worker, so 1 is right unless
-        workers were given one thread and several cores, to hold fewer sums at a time.
+        Number of threads of each task. Dask runs one task for every thread of a worker, so use 1
+        unless workers have one thread and several cores, which lowers the number of sums in memory.
 
     Returns
     -------
@@ -74,9 +74,9 @@ def fit(
 
     Notes
     -----
-    A worker needs, per thread, the larger of 20 E^2 bytes and 40 E^2 while four sums are merged,
-    for E features in float32, and `block_rows` rows of features; and 4 E^2 for every sum that waits
-    to be merged. The scheduler and the caller see one sum, of 4 E^2 bytes.
+    For E features in float32, each thread of a worker needs up to 20 E^2 bytes to add up rows, and
+    40 E^2 bytes to merge four sums. It also needs `block_rows` rows of features, and 4 E^2 bytes
+    for every sum that waits to be merged. The scheduler and the caller hold one sum of 4 E^2 bytes.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
     Parameters
     ----------
     estimator : fitted OnePassClassifier, OnePassRegressor or KernelPCA
-        Its map and coefficients are sent to every worker once; its sums stay here.
+        Its map and coefficients are sent to every worker once. Its sums are not sent.
     X : Dask array or Dask data frame
         Columns of a data frame are matched by name if the estimator knows their names.
     method : str, default="predict"

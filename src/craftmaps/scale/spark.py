@@ -48,7 +48,7 @@ def fit(
     map_rows: int | None = None,
     label: str | Sequence[str] | None = None,
 ) -> Any:
-    """Learn from the partitions of a frame, and merge their sums in a tree on the executors.
+    """Fit an estimator to a Spark frame on the executors, and merge their sums in a tree.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def fit(
         It is not changed. A loss that takes several passes reads the frame in each of them, so
         cache the frame.
     frame : pyspark.sql.DataFrame
-        A frame of a session with a Spark context. Executors need this package. The frame is read
-        up to three times (labels and lengths, rows for the map, sums). Cache it if it is costly to
-        compute.
+        A frame of a session with a Spark context. This package must be installed on the executors.
+        The frame is read up to three times (labels and lengths, rows for the map, sums), so cache
+        it if it is costly to compute.
     features : str or sequence of str
         A column of vectors (pyspark.ml, dense or sparse) or of arrays, or columns of numbers. For
         KernelClassifier and KernelRegressor the columns may hold text, dates and missing values.
@@ -66,7 +66,7 @@ def fit(
     target : str or sequence of str
         The column of labels or targets, or several columns of targets; KernelPCA needs none.
     classes : array-like, default=None
-        All labels. Without it a classifier finds them in a first pass.
+        All labels. By default, a first pass finds them.
     weight : str, default=None
         A column of sample weights.
     map_rows : int, default=None
@@ -86,9 +86,9 @@ def fit(
 
     Notes
     -----
-    A Python worker needs the larger of 20 E^2 bytes and 40 E^2 while four sums are merged, for E
-    features in float32, and `block_rows` rows of features; this is outside of the memory of the
-    JVM (spark.executor.memoryOverhead). The driver sees one sum, of 4 E^2 bytes, for which
+    For E features in float32, a Python worker needs up to 20 E^2 bytes to add up rows, 40 E^2 bytes
+    to merge four sums, and `block_rows` rows of features. This is outside of the memory of the JVM
+    (spark.executor.memoryOverhead). The driver receives one sum of 4 E^2 bytes, for which
     spark.driver.maxResultSize must be large enough. A task uses spark.task.cpus threads.
 
     Examples
@@ -149,19 +149,19 @@ def predict(
     method: str = "predict",
     output: str = "prediction",
 ) -> Any:
-    """The frame with a column of what a fitted estimator predicts for every row, lazily.
+    """Add a column with the predictions of a fitted estimator to a Spark frame, lazily.
 
     Parameters
     ----------
     estimator : fitted OnePassClassifier, OnePassRegressor or KernelPCA
-        Its map and coefficients are broadcast; its sums stay here.
+        Its map and coefficients are broadcast. Its sums are not sent.
     frame : pyspark.sql.DataFrame
     features : str or sequence of str
         As in `fit`. Several columns are matched by name, in any order.
     method : str, default="predict"
         "predict", "predict_proba", "decision_function", "predict_set", "predict_interval" or
         "transform".
-        Probabilities, and whatever else has several values for a row, become arrays of double.
+        Results with several values per row, such as probabilities, become arrays of double.
     output : str, default="prediction"
         Name of the column, which the frame must not have yet.
     """
@@ -192,7 +192,7 @@ def _check_columns(frame: Any, columns: list[str]) -> None:
             raise ValueError(f"the frame has no column {name!r}; it has {known}.")
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
-        raise ValueError(f"the columns {twice} are asked for twice.")
+        raise ValueError(f"the columns {twice} are given twice.")
 
 
 def _target(target: Any, label: Any) -> Any:

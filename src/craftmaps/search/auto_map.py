@@ -56,7 +56,7 @@ class AutoMap(FeatureMap):
 
     Attributes
     ----------
-    feature_map_ : ScaledMap or ImageMap
+    feature_map_ : ScaledMap, LevelsMap or ImageMap
         The chosen map, fitted.
     report_ : Report or None
         What was tried, and the expected error; None if there was no search.
@@ -153,8 +153,10 @@ class AutoMap(FeatureMap):
         if size < len(rows) and clock.has_time:
             rounds.append(sized_round(rows, rounds, size, total, seed))
         best: Trial = rounds[-1][0]
-        report = Report.of(rounds, classification, budget.text, clock.elapsed)
+        report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
         alpha = best.alpha if np.isfinite(best.alpha) else None  # nothing beats the mean
+        if best.candidate.is_linear:
+            size = min(size, X.shape[1] + 1)  # the dimension of all linear functions
         return feature_map(best.candidate, size, X.shape[0], seed), report, alpha
 
     def _shape_of_images(self, X: Any) -> tuple[int, int] | None:

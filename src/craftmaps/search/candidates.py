@@ -40,6 +40,12 @@ class Candidate:
         return type(self.kernel).__name__
 
     @property
+    def is_linear(self) -> bool:
+        """Whether this is a linear model of the columns."""
+        linear = isinstance(self.kernel, Polynomial) and self.kernel.degree == 1
+        return linear and not self.preparation.unit_norm
+
+    @property
     def key(self) -> tuple[Preparation, str]:
         """Equal candidates have equal keys."""
         return self.preparation, repr(self.kernel)
@@ -75,6 +81,11 @@ def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:
     if preparation.unit_norm:  # polynomials of long rows explode outside of the training range
         kernels += [Polynomial(degree, gamma=1.0, coef0=1.0) for degree in _DEGREES]
     return [Candidate(preparation, kernel) for kernel in kernels]
+
+
+def linear(preparation: Preparation) -> Candidate:
+    """A linear model of the columns."""
+    return Candidate(preparation, Polynomial(1, gamma=1.0, coef0=1.0), alpha=1.0)
 
 
 def neighbors(candidate: Candidate) -> list[Candidate]:

@@ -16,6 +16,7 @@ from craftmaps.search.targets import Targets
 
 _LEAST_ALPHA, _LARGEST_ALPHA = -7, 2  # powers of ten, in units of the mean of the diagonal of K
 _STEP = 0.5  # of a power of ten
+_FAR = 1.15  # ratio of scores that another alpha half a decade away does not make up for
 _CLEARLY = 0.997  # share of a score that must be left for a step to a smaller alpha
 
 
@@ -40,11 +41,14 @@ class Judged:
     coef: np.ndarray
 
 
-def judge(K: np.ndarray, targets: Targets, near: float | None = None) -> Judged:
+def judge(
+    K: np.ndarray, targets: Targets, near: float | None = None, bar: float = np.inf
+) -> Judged:
     """The alpha whose left-out predictions are best.
 
     Alphas are tried in decades at first, and then half a decade around the best one. With an alpha
     that must be `near`, steps of half a decade begin there and go on while predictions get better.
+    There is no step from a score that is far above the `bar`, which another kernel has reached.
     """
 
     def judged(alpha: float, predicted: np.ndarray, coef: np.ndarray) -> Judged:
@@ -52,7 +56,9 @@ def judge(K: np.ndarray, targets: Targets, near: float | None = None) -> Judged:
 
     scale = float(np.trace(K)) / len(K)
     if near is not None and near > 0:
-        return _walked(lambda alpha: judged(alpha, *_left_out(K, targets.Y, alpha)), scale, near)
+        return _walked(
+            lambda alpha: judged(alpha, *_left_out(K, targets.Y, alpha)), scale, near, _FAR * bar
+        )
     values, vectors = np.linalg.eigh(K)  # lets other threads run, unlike scipy.linalg.eigh
     spectrum = _Spectrum(np.maximum(values, 0.0), vectors, vectors**2, targets.Y)
 
@@ -91,13 +97,18 @@ def judge_unseen(K: np.ndarray, targets: Targets, unseen: np.ndarray, near: floa
     return _walked(at, float(np.trace(K)) / len(K), near)
 
 
-def _walked(at: Callable[[float], Judged], scale: float, near: float) -> Judged:
+def _walked(
+    at: Callable[[float], Judged], scale: float, near: float, hopeless: float = np.inf
+) -> Judged:
     """The best alpha in steps down from one that is near, or up if the first step is no better.
 
-    `scale` is the mean of the diagonal of the kernel matrix.
+    `scale` is the mean of the diagonal of the kernel matrix. There are no steps from a score that
+    is `hopeless`.
     """
     exponent = float(np.clip(np.log10(near / scale), _LEAST_ALPHA, _LARGEST_ALPHA))
     first = best = at(scale * 10.0**exponent)
+    if first.score > hopeless:
+        return first
     for step, share in ((-_STEP, _CLEARLY), (_STEP, 1.0)):
         place = exponent + step
         while _LEAST_ALPHA <= place <= _LARGEST_ALPHA:

@@ -6,7 +6,9 @@ columns. Each step takes the gradients of a model of rows that are seen through 
 step before (Radhakrishnan et al., Science 383, 2024).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from scipy import sparse
 
 from craftmaps.kernels import Gaussian, Laplacian, Matern
 from craftmaps.search.candidates import Candidate
-from craftmaps.search.exact import judge_unseen
+from craftmaps.search.exact import Judged, judge, judge_unseen
 from craftmaps.search.gradients import gradient_products
+from craftmaps.search.preparation import Lesson
 from craftmaps.search.targets import Targets
 from craftmaps.search.trials import Rows, Trial
 from craftmaps.threads import on_threads
@@ -25,30 +28,70 @@ _MAX_LAPLACIAN_COLUMNS = 300
 _MAX_ROTATED_COLUMNS = 300
 _LARGEST_ALPHA = 0.01  # a larger penalty would flatten the gradients
 _POWERS = (0.25, 0.5)
+_FEW_ROWS = 700
 _MAX_STEPS = 6
 _UNSEEN = 3  # one row in three judges the metric, and is not used to find it
-_CLEAR_GAIN = 0.95  # share of the score that a metric must reach to be taken
+_FRESH_ROWS = 300  # from which rows that nothing was chosen by judge the metric
+_CLEAR_GAIN = 0.96  # share of the score that a metric must reach to be taken,
+_DEVIATIONS = 2.0  # and by so many standard errors squared errors must be smaller
+_LEAST_RATIO = 0.05  # of losses of left-out rows that the metric knows, and that it does not know
 _HOPEFUL = 1.3  # ratio to the best score, beyond which a kernel does not win with a metric
 
 
-def with_metric(rows: Rows, trials: list[Trial]) -> Candidate | None:
-    """The best candidate of a round with a learned metric, if that is clearly better.
+def with_metric(rows: Rows, rounds: list[list[Trial]]) -> Candidate | None:
+    """The best candidate of the last round with a learned metric, if that is clearly better.
 
-    Leaving out a row that had a part in the metric would be no test of it, so that all versions,
-    and the best candidate without a metric, are judged by rows that had none.
+    Few rows tell how to learn: which candidate to start from, weights or directions, the power and
+    the number of steps. Leaving out a row that had a part in the metric would be no test of it, so
+    that steps are judged by rows that had none. The metric of all rows of the round is then
+    compared with the best candidate as it was, on rows that nothing was chosen by, if there are
+    any.
     """
-    n = trials[0].n_rows
-    unseen = np.arange(n) % _UNSEEN == 0
-    search = _MetricSearch(rows, unseen)
-    plain = search.score(trials[0].candidate)[0]
-    hopeful = [t.candidate for t in trials if t.score <= _HOPEFUL * trials[0].score]
-    weighted = [c for c in hopeful if has_gradients(c, rows.prepared(c.preparation, n))][:1]
-    rotated = [c for c in hopeful if can_rotate(c, rows.prepared(c.preparation, n))][:1]
-    chains = [(c, False, power) for c in weighted for power in _POWERS]
-    chains += [(c, True, power) for c in rotated for power in _POWERS]
-    found = [best for best in on_threads(lambda chain: search.chain(*chain), chains) if best]
-    score, chosen = min(found, key=lambda one: one[0], default=(np.inf, None))
-    return chosen if score < _CLEAR_GAIN * plain else None
+    n, best = rounds[-1][0].n_rows, rounds[-1][0].candidate
+    few = _MetricSearch.of(rows, min(n, _FEW_ROWS))
+    recipes = [
+        Recipe(candidate, full, power)
+        for candidate in _starts(rows, rounds, n)
+        for full in (False, True)
+        for power in _POWERS
+        if not full or can_rotate(candidate, rows.prepared(candidate.preparation, n))
+    ]
+    tried = [one for one in on_threads(few.best_of, recipes) if one is not None]
+    if not tried:
+        return None
+    _, recipe, n_steps = min(tried, key=lambda one: one[0])
+    all_rows = _MetricSearch.of(rows, n)
+    chosen = list(islice(all_rows.steps(recipe), n_steps))[-1]
+    chosen = replace(chosen, alpha=all_rows.judged(chosen).alpha)
+    return all_rows.rated(chosen) if _is_clear(rows, n, best, chosen) else None
+
+
+def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
+    """The best candidate that has gradients, the best that can rotate, and the best with levels."""
+    hopeful = [
+        trial.candidate
+        for trials in reversed(rounds)
+        for trial in trials
+        if trial.score <= _HOPEFUL * trials[0].score
+    ]
+    hopeful = [c for c in hopeful if has_gradients(c, rows.prepared(c.preparation, n))]
+    rotated = [c for c in hopeful if can_rotate(c, rows.prepared(c.preparation, n))]
+    leveled = [c for c in rotated if c.preparation.levels]
+    starts = hopeful[:1] + rotated[:1] + leveled[:1]
+    return list({candidate.key: candidate for candidate in starts}.values())
+
+
+def _is_clear(rows: Rows, n: int, plain: Candidate, chosen: Candidate) -> bool:
+    """Whether a metric that was chosen on the first n rows beats the candidate without it."""
+    fresh = np.arange(min(2 * n, len(rows))) >= n
+    enough = fresh.sum() >= _FRESH_ROWS
+    search = _MetricSearch(rows, fresh) if enough else _MetricSearch.of(rows, n)
+    unseen = search.unseen
+    before, after = search.judged(plain), search.judged(chosen)
+    held = rows.targets(slice(len(unseen))).rows(unseen)
+    gains = np.mean((before.predicted - held.Y) ** 2 - (after.predicted - held.Y) ** 2, axis=1)
+    is_sure = gains.mean() > _DEVIATIONS * gains.std() / np.sqrt(len(gains))
+    return bool(is_sure and after.score < _CLEAR_GAIN * before.score)
 
 
 def has_gradients(candidate: Candidate, rows: Any) -> bool:
@@ -67,53 +110,81 @@ def can_rotate(candidate: Candidate, rows: Any) -> bool:
 
 
 @dataclass(frozen=True)
+class Recipe:
+    """How a metric is learned: for which candidate, by which power, and whether it may rotate."""
+
+    candidate: Candidate
+    full: bool
+    power: float
+
+
+@dataclass(frozen=True)
 class _MetricSearch:
     """Metrics from the first rows that are not `unseen`, judged by those that are."""
 
     rows: Rows
     unseen: np.ndarray
 
-    def score(self, candidate: Candidate) -> tuple[float, float]:
-        """The score of the unseen rows, and the alpha that gives it."""
+    @classmethod
+    def of(cls, rows: Rows, n: int) -> "_MetricSearch":
+        """A third of the first n rows are unseen."""
+        return cls(rows, np.arange(n) % _UNSEEN == 0)
+
+    def judged(self, candidate: Candidate) -> Judged:
+        """The alpha with which the other rows predict the unseen ones best."""
         n = len(self.unseen)
         K = candidate.gram(self.rows.prepared(candidate.preparation, n))
-        best = judge_unseen(K, self.rows.targets(slice(n)), self.unseen, candidate.alpha or 1e-3)
-        return best.score, best.alpha
+        near = candidate.alpha or _LARGEST_ALPHA
+        return judge_unseen(K, self.rows.targets(slice(n)), self.unseen, near)
 
-    def chain(
-        self, candidate: Candidate, full: bool, power: float
-    ) -> tuple[float, Candidate] | None:
-        """The best of several steps, which end when unseen rows are predicted no better."""
-        preparation, n = candidate.preparation, len(self.unseen)
-        targets = self.rows.targets(slice(n)).rows(~self.unseen)
-        d = self.rows.prepared(preparation, n).shape[1]
-        metric = np.eye(d) if full else np.ones(d)
-        best: tuple[float, Candidate] | None = None
-        step = candidate
-        for _ in range(_MAX_STEPS):
-            prepared = self.rows.prepared(step.preparation, n)[~self.unseen]
-            products = self._products(step, prepared, targets, full)
-            # by the chain rule, gradients by the columns as they were before the metric
-            products = metric @ products @ metric if full else products * metric**2
-            following = _power(products, power)
-            if following is None:
-                break
-            metric = following
-            step = Candidate(preparation.weighted(metric), candidate.kernel, candidate.alpha)
-            score, alpha = self.score(step)
+    def best_of(self, recipe: Recipe) -> tuple[float, Recipe, int] | None:
+        """The best score of the steps of a recipe, which end when the score does not fall."""
+        best: tuple[float, Recipe, int] | None = None
+        for n_steps, step in enumerate(islice(self.steps(recipe), _MAX_STEPS), start=1):
+            score = self.judged(step).score
             if best is not None and score >= best[0]:
                 break
-            best = score, Candidate(step.preparation, step.kernel, alpha)
+            best = score, recipe, n_steps
         return best
 
-    def _products(
-        self, candidate: Candidate, prepared: np.ndarray, targets: Targets, full: bool
-    ) -> np.ndarray:
-        K = candidate.gram(prepared)
-        K[np.diag_indices_from(K)] += min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
-        Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]
-        coef = np.linalg.solve(K, Y - Y.mean(axis=0))
-        return gradient_products(candidate.kernel, prepared, coef, full)
+    def steps(self, recipe: Recipe) -> Iterator[Candidate]:
+        """Versions of a candidate whose metric was learned once, twice, and so on."""
+        preparation, n = recipe.candidate.preparation, len(self.unseen)
+        targets = self.rows.targets(slice(n)).rows(~self.unseen)
+        d = self.rows.prepared(preparation, n).shape[1]
+        metric: np.ndarray | None = np.eye(d) if recipe.full else np.ones(d)
+        step = recipe.candidate
+        while metric is not None:
+            prepared = self.rows.prepared(step.preparation, n)[~self.unseen]
+            products = _products(step, prepared, targets, recipe.full)
+            # by the chain rule, gradients by the columns as they were before the metric
+            products = metric @ products @ metric if recipe.full else products * metric**2
+            metric = _power(products, recipe.power)
+            if metric is not None:
+                weighted = preparation.weighted(metric, Lesson(len(targets)))
+                step = replace(recipe.candidate, preparation=weighted)
+                yield step
+
+    def rated(self, candidate: Candidate) -> Candidate:
+        """The candidate, with the left-out loss of the rows of its metric over that of others."""
+        n = len(self.unseen)
+        targets = self.rows.targets(slice(n))
+        K = candidate.gram(self.rows.prepared(candidate.preparation, n))
+        left_out = judge(K, targets, candidate.alpha).predicted
+        losses = np.mean((left_out - targets.Y) ** 2, axis=1)
+        ratio = losses[~self.unseen].mean() / max(losses[self.unseen].mean(), 1e-300)
+        lesson = Lesson(int(np.sum(~self.unseen)), float(np.clip(ratio, _LEAST_RATIO, 1.0)))
+        return replace(candidate, preparation=replace(candidate.preparation, learned=lesson))
+
+
+def _products(
+    candidate: Candidate, prepared: np.ndarray, targets: Targets, full: bool
+) -> np.ndarray:
+    K = candidate.gram(prepared)
+    K[np.diag_indices_from(K)] += min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
+    Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]
+    coef = np.linalg.solve(K, Y - Y.mean(axis=0))
+    return gradient_products(candidate.kernel, prepared, coef, full)
 
 
 def _power(products: np.ndarray, power: float) -> np.ndarray | None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-_QUANTILE = 1.645  # of a normal distribution: 90 % of it lie within so many deviations
+_QUANTILE = 1.645  # of a normal distribution: 90% of it lies within so many deviations
 
 
 def prediction_error(predicted: np.ndarray, truth: np.ndarray, classification: bool) -> float:
@@ -13,7 +13,7 @@ def prediction_error(predicted: np.ndarray, truth: np.ndarray, classification: b
 
 
 def interval_of_share(wrong: np.ndarray) -> tuple[float, float]:
-    """Where the share of wrong labels among as many other rows lies, with a probability of 90 %.
+    """Where the share of wrong labels among as many other rows lies, with a probability of 90%.
 
     This is the interval by Agresti and Coull, which is right for small shares too. It is wider by
     the square root of two, because the share among the other rows varies as well.
@@ -25,7 +25,7 @@ def interval_of_share(wrong: np.ndarray) -> tuple[float, float]:
 
 
 def interval_of_rmse(squares: np.ndarray) -> tuple[float, float]:
-    """Where the root mean squared error of as many other rows lies, with a probability of 90 %."""
+    """Where the root mean squared error of as many other rows lies, with a probability of 90%."""
     spread = _QUANTILE * float(np.std(squares)) * np.sqrt(2 / len(squares))
     mean = float(np.mean(squares))
     return float(np.sqrt(max(0.0, mean - spread))), float(np.sqrt(mean + spread))

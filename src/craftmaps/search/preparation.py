@@ -1,12 +1,13 @@
 """How rows are prepared before a kernel sees them: by a `ScaledMap`, or by an `ImageMap`."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from craftmaps.maps import ImageMap, ScaledMap
+from craftmaps.maps import ImageMap, LevelsMap, ScaledMap
+from craftmaps.maps.levels import levels_of, with_levels
 from craftmaps.maps.parts.images import gradients
 from craftmaps.maps.scaled import applied_scaling, fitted_scaling, multiplied
 
@@ -14,46 +15,74 @@ Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
 _MANY_COLUMNS = 100  # from which rows may be images or texts, whose columns have equal units
 _EQUAL_RANGES = 0.5  # share of the largest range that half of the columns reach if units are equal
+_MOST_LEVELS = 150  # in all columns
 _MOST_CELLS = 5  # per side of the grid of gradients, the default of ImageMap
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What weights were learned from.
+
+    Attributes
+    ----------
+    n_rows : int
+    ratio : float
+        The left-out loss of these rows over that of others, below 1: leaving out a row does not
+        take back what the weights know of it.
+    """
+
+    n_rows: int
+    ratio: float = 1.0
+
+    def factor(self, n_rows: int) -> float:
+        """Factor from the left-out loss of so many rows to the loss of rows that taught nothing."""
+        share = min(1.0, self.n_rows / n_rows)
+        return 1 / (1 - share * (1 - self.ratio))
 
 
 @dataclass(frozen=True)
 class Scaling:
     """Scaling of columns, of rows, and weights of columns, by the parameters of `ScaledMap`.
 
-    `learned` says that the weights come from the targets. They may be a matrix, row by row.
+    Weights may be a matrix, row by row, and `learned` is there if they come from the targets.
+    `levels` are those of a `LevelsMap`, which come first.
     """
 
     columns: str = "standard"
     unit_norm: bool = False
     weights: Weights | None = None
-    learned: bool = False
+    learned: Lesson | None = field(default=None, compare=False)
+    levels: tuple[tuple[float, float], ...] | None = None
 
-    def around(self, feature_map: Any) -> ScaledMap:
+    def around(self, feature_map: Any) -> ScaledMap | LevelsMap:
         """The map of rows that are prepared in this way."""
         weights = None if self.weights is None else np.array(self.weights)
-        return ScaledMap(
+        scaled = ScaledMap(
             feature_map, columns=self.columns, unit_norm=self.unit_norm, weights=weights
         )
+        return scaled if self.levels is None else LevelsMap(scaled, levels=np.array(self.levels))
 
     def applied(self, X: Any) -> Any:
         """Rows prepared by their own columns, in float64."""
+        if self.levels is not None:
+            X = with_levels(X, np.array(self.levels))
         fitted = fitted_scaling(X, self.columns, self.weights)
         prepared = applied_scaling(X, *fitted, self.unit_norm)
         return prepared.astype(np.float64, copy=False)
 
-    def weighted(self, weights: np.ndarray) -> "Scaling":
+    def weighted(self, weights: np.ndarray, learned: Lesson) -> "Scaling":
         """The same preparation, followed by learned weights of columns, or by a matrix."""
-        return replace(self, weights=_combined(self.weights, weights), learned=True)
+        return replace(self, weights=_combined(self.weights, weights), learned=learned)
 
     def is_like(self, other: "Preparation") -> bool:
         """Whether both scale columns and rows in the same way, whatever their weights."""
-        same = isinstance(other, Scaling) and self.columns == other.columns
-        return same and self.unit_norm == other.unit_norm
+        if not isinstance(other, Scaling) or self.levels != other.levels:
+            return False
+        return self.columns == other.columns and self.unit_norm == other.unit_norm
 
     def __str__(self) -> str:
         words = [f"{self.columns} columns" if self.columns != "none" else "plain columns"]
-        words += ["unit norm"] * self.unit_norm
+        words += ["levels"] * (self.levels is not None) + ["unit norm"] * self.unit_norm
         if self.learned:
             rotated = np.array(self.weights).ndim == 2
             words.append("learned directions" if rotated else "learned weights")
@@ -66,7 +95,9 @@ class Gradients:
 
     shape: tuple[int, int]
     weights: Weights | None = None
-    unit_norm = True  # the lengths of all rows of gradients
+    learned: Lesson | None = field(default=None, compare=False)
+    unit_norm: ClassVar[bool] = True  # the lengths of all rows of gradients
+    levels: ClassVar[None] = None
 
     def around(self, feature_map: Any) -> ImageMap:
         """The map of the gradients of images."""
@@ -83,9 +114,9 @@ class Gradients:
         )
         return np.asarray(weighted, dtype=np.float64)
 
-    def weighted(self, weights: np.ndarray) -> "Gradients":
+    def weighted(self, weights: np.ndarray, learned: Lesson) -> "Gradients":
         """The same gradients with learned weights, or times a matrix."""
-        return replace(self, weights=_combined(self.weights, weights))
+        return replace(self, weights=_combined(self.weights, weights), learned=learned)
 
     def is_like(self, other: "Preparation") -> bool:
         """Whether the other one takes gradients too, whatever their weights."""
@@ -133,6 +164,11 @@ def _scalings(X: Any) -> list[Preparation]:
     if _has_numbers(X):
         tried.append(Scaling("quantile", weights=weights))
     tried.append(Scaling("standard", unit_norm=True, weights=weights))
+    levels = levels_of(X)
+    if _has_mostly_levels(X, levels):
+        pairs = tuple((column, value) for column, value in levels.tolist())
+        widened = _binary_weights(with_levels(X, levels))
+        tried.append(Scaling("standard", weights=widened, levels=pairs))
     if X.shape[1] > _MANY_COLUMNS or _has_equal_units(X):
         tried.append(Scaling("none", unit_norm=True))
     return tried
@@ -156,6 +192,12 @@ def _binary_weights(X: np.ndarray) -> tuple[float, ...] | None:
 def _has_numbers(X: np.ndarray) -> bool:
     """Whether a column has more than two values; quantiles make no difference to the others."""
     return bool(((X.min(axis=0) < X) & (X.max(axis=0) > X)).any())
+
+
+def _has_mostly_levels(X: np.ndarray, levels: np.ndarray) -> bool:
+    """Whether half of the columns of numbers have few values, and not very many in all."""
+    numbers = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0).sum()
+    return 0 < len(levels) <= _MOST_LEVELS and 2 * len(np.unique(levels[:, 0])) >= numbers
 
 
 def _has_equal_units(X: np.ndarray) -> bool:

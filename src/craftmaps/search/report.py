@@ -19,6 +19,7 @@ from craftmaps.storage.packing import storable
 
 _N_SHOWN = 5  # candidates of the last round that a text shows
 _N_DRAWN = 10  # and a picture
+_AS_GOOD = 1.02  # ratio of errors up to which a linear model is as good as a kernel
 _WIDTH_OF_NAMES = 48  # letters per line, beside a picture
 
 
@@ -44,11 +45,17 @@ class Report:
         predicts for rows that did not teach it.
     interval : tuple of two floats
         Where the error on other rows, as many as were judged, lies with a probability of about
-        90 %.
+        90%.
     classification : bool
     budget : str
     seconds : float
         Duration of the search.
+    optimism : float
+        Factor from the loss of left-out rows to that of new rows. It is above 1 if weights of
+        columns were learned, which know something of each row that is left out.
+    linear : tuple of two floats, or None
+        The error of a linear model of the columns, and that of the best exact kernel on the same
+        rows.
     """
 
     rounds: list[list[Any]]
@@ -61,13 +68,21 @@ class Report:
     classification: bool
     budget: str
     seconds: float
+    optimism: float = 1.0
+    linear: tuple[float, float] | None = None
 
     @classmethod
     def of(
-        cls, rounds: list[list[Trial]], classification: bool, budget: str, seconds: float
+        cls,
+        rounds: list[list[Trial]],
+        classification: bool,
+        budget: str,
+        seconds: float,
+        n_rows: int,
     ) -> "Report":
-        """The report of rounds, the last of which has the chosen trial first."""
+        """The report of rounds on some of n rows; the last one has the chosen trial first."""
         best = rounds[-1][0]
+        lesson = best.candidate.preparation.learned
         by_preparation: dict[str, float] = {}
         for trial in rounds[0]:
             by_preparation.setdefault(str(trial.candidate.preparation), trial.error)
@@ -82,6 +97,8 @@ class Report:
             classification,
             budget,
             seconds,
+            1.0 if lesson is None else lesson.factor(n_rows),
+            _linear(rounds),
         )
 
     def judged(self, losses: np.ndarray) -> "Report":
@@ -90,6 +107,10 @@ class Report:
         `losses` says for each row whether its class was wrong, or has its squared error in
         variances of the target.
         """
+        factor = self.optimism
+        if self.classification:  # no more than all rows can be wrong
+            factor = min(factor, 1 / max(float(losses.mean()), 1e-300))
+        losses = factor * losses
         error = float(losses.mean()) if self.classification else float(np.sqrt(losses.mean()))
         interval = interval_of_share if self.classification else interval_of_rmse
         return replace(self, error=error, interval=interval(losses))
@@ -107,13 +128,21 @@ class Report:
             f"{max(self.round_rows):,} rows; the last round:",
         ]
         shown = self.rounds[-1][:_N_SHOWN]
-        return head + [f"  {self.text_of(error):>8}  {name}" for name, error in shown]
+        lines = head + [f"  {self.text_of(error):>8}  {name}" for name, error in shown]
+        if self.linear is not None:
+            linear, best = self.linear
+            verdict = "about as good as" if linear <= _AS_GOOD * best else "not as good as"
+            lines.append(
+                f"a linear model ({self.text_of(linear)}) is {verdict} the best kernel "
+                f"({self.text_of(best)}) on the same rows"
+            )
+        return lines
 
     def expectation(self) -> str:
         """The expected error and its interval in words."""
         kind = "wrong" if self.classification else "RMSE / standard deviation of the target"
         low, high = map(self.text_of, self.interval)
-        return f"{self.text_of(self.error)} {kind} (90 % interval {low} to {high})"
+        return f"{self.text_of(self.error)} {kind} (90% interval {low} to {high})"
 
     def text_of(self, error: float) -> str:
         """An error in the unit of this search."""
@@ -147,10 +176,19 @@ class Report:
         right.plot([low, high], [0, 0], color="black")
         names = ["\n".join(textwrap.wrap(name, _WIDTH_OF_NAMES)) for name, _ in drawn]
         right.set_yticks(range(len(drawn)), names, fontsize=7)
-        title = "the last round (chosen: orange, with its 90 % interval)"
+        title = "the last round (chosen: orange, with its 90% interval)"
         right.set_title(title, fontsize="medium")
         for axes in (left, right):
             axes.set_xlim(left=0)
             axes.invert_yaxis()
             axes.set_xlabel(label)
         return finish(figure, path)
+
+
+def _linear(rounds: list[list[Trial]]) -> tuple[float, float] | None:
+    """The error of a linear model in the last round that has one, and the least error there."""
+    for trials in reversed(rounds):
+        for trial in trials:
+            if trial.candidate.is_linear:
+                return trial.error, trials[0].error
+    return None

@@ -1,30 +1,34 @@
 """The rounds of the search: many candidates on few rows, then few candidates on many rows."""
 
+import numpy as np
+
 from craftmaps.kernels import Polynomial, Sum
-from craftmaps.search.candidates import Candidate, candidates, neighbors
+from craftmaps.search.candidates import Candidate, candidates, linear, neighbors
 from craftmaps.search.clock import Clock
 from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
 from craftmaps.search.trials import Rows, Trial
 
-ROUND_ROWS = (400, 800, 1300)
+ROUND_ROWS = (400, 700, 1100)
 _PREPARATION_ROWS = 5000  # that show which values of columns are rare
 _N_KEPT = (6, 2)  # candidates that survive the first and the second round
 _N_NEAR = (3, 1)  # how many of them are tried with other widths, too
 _SUM_SIZES = (2, 3, 4)  # families whose kernels are added up
+_CLEARLY_LINEAR = 0.97  # ratio of scores below which a linear model is preferred to kernels
 _NEARLY_EQUAL = 1.01  # ratio of scores that does not count
 
 
 def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> list[list[Trial]]:
     """Rounds of trials, each on more rows than the one before, with the best trial first.
 
-    The last round also has sums of the best kernels and a learned metric. `shape` is the
-    height and width of rows that are images.
+    The last round also has sums of the best kernels, a learned metric, and a linear model. `shape`
+    is the height and width of rows that are images.
     """
     n = min(clock.affordable_rows(ROUND_ROWS[0], n_trials=50), len(rows))
+    prepared = preparations(rows.raw(slice(_PREPARATION_ROWS)), shape)
     tried = [
         candidate
-        for preparation in preparations(rows.raw(slice(_PREPARATION_ROWS)), shape)
+        for preparation in prepared
         for candidate in candidates(preparation, rows.prepared(preparation, n))
     ]
     rounds = [rows.judged(tried, n)]
@@ -38,21 +42,33 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
             tried += neighbors(trial.candidate)
         rounds.append(_new_round(rows, rounds[-1], tried, n))
     winner = rounds[-1][0].candidate
-    weighted = with_metric(rows, rounds[-1]) if clock.has_time else None
+    weighted = with_metric(rows, rounds) if clock.has_time else None
     leading = winner if weighted is None else weighted
     tried = [winner, leading, *sums(rounds, leading)]
     if weighted is not None:
         tried += neighbors(weighted)
     last = _new_round(rows, rounds[-1], tried, n)
-    rounds.append(steadiest_first(last) if 2 * n < len(rows) else last)
+    plain = [linear(preparation) for preparation in prepared if not preparation.unit_norm][:1]
+    last = steadiest_first(last) if 2 * n < len(rows) else last
+    rounds.append(_beside_linear(last, rows.judged(plain, n)))
     return rounds
+
+
+def _beside_linear(trials: list[Trial], plain: list[Trial]) -> list[Trial]:
+    """The trials and that of a linear model, which comes first only if it is clearly better.
+
+    The predictions of a linear model grow without bound outside of the training range.
+    """
+    clear = plain and plain[0].score < _CLEARLY_LINEAR * trials[0].score
+    return plain + trials if clear else trials + plain
 
 
 def _new_round(rows: Rows, before: list[Trial], tried: list[Candidate], n: int) -> list[Trial]:
     """The candidates on n rows, the best one first; trials on as many rows are not repeated."""
     known = {t.candidate.key: t for t in before if t.n_rows == n}
     distinct = {candidate.key: candidate for candidate in tried}
-    trials = rows.judged([c for key, c in distinct.items() if key not in known], n)
+    bar = min((trial.score for trial in known.values()), default=np.inf)
+    trials = rows.judged([c for key, c in distinct.items() if key not in known], n, bar)
     trials += [known[key] for key in distinct if key in known]
     return sorted(trials, key=lambda trial: trial.score)
 

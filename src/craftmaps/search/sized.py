@@ -46,13 +46,18 @@ def sized_round(
 
 
 def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
-    """A kernel of each family for rows prepared as the best candidate wants, and one other way."""
+    """A kernel of each family for rows prepared as the best candidate wants, and one other way.
+
+    If the best candidate has a learned metric, the other way is the best one without.
+    """
     best = rounds[-1][0].candidate
     by_family = {best.family: best}
     other: Candidate | None = None
+    if best.preparation.learned:
+        other = next(t.candidate for t in rounds[-2] if not t.candidate.preparation.learned)
     for trials in reversed(rounds):
         hopeful = (trial for trial in trials if trial.score <= _HOPEFUL * trials[0].score)
-        for candidate in (trial.candidate for trial in hopeful):
+        for candidate in (trial.candidate for trial in hopeful if not trial.candidate.is_linear):
             if candidate.preparation.is_like(best.preparation):
                 same = Candidate(best.preparation, candidate.kernel, candidate.alpha)
                 by_family.setdefault(candidate.family, same)
@@ -68,7 +73,8 @@ def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int)
     n_held = min(_MOST_HELD_ROWS, len(rows) // 4)
     n_taught = min(len(rows) - n_held, _MOST_TAUGHT_ROWS, int(rows_per_component * size))
     size = min(size, n_taught)
-    held, taught = slice(n_held), slice(n_held, n_held + n_taught)
+    # the first rows chose the kernel and its metric, so that they must not judge it
+    taught, held = slice(n_taught), slice(len(rows) - n_held, len(rows))
     inner = Nystroem(candidate.kernel, size, random_state=seed)
     fitted = candidate.preparation.around(inner).fit(rows.raw(taught).astype(np.float64))
     Z, Z_held = (fitted.transform(rows.raw(some).astype(np.float64)) for some in (taught, held))

@@ -83,7 +83,7 @@ class Targets:
         return float(np.sqrt(share * self._squared(predicted)))
 
     def interval(self, predicted: np.ndarray) -> tuple[float, float]:
-        """An interval in which the error on other rows lies with a probability of about 90 %."""
+        """An interval in which the error on other rows lies with a probability of about 90%."""
         if self.n_classes:
             return interval_of_share(self.wrong(predicted))
         return interval_of_rmse(np.mean((self.Y - predicted) ** 2, axis=1) / (self.Y.var() or 1.0))

@@ -17,7 +17,7 @@ class Trial:
     """One candidate, judged by predictions for rows that were left out.
 
     `error` is the share of wrong classes, or RMSE per deviation, and lies in `interval` with a
-    probability of about 90 %. `n_rows` is the number of rows that it learned from.
+    probability of about 90%. `n_rows` is the number of rows that it learned from.
     """
 
     candidate: Candidate
@@ -66,15 +66,18 @@ class Rows:
             self._prepared[key] = preparation.applied(self.raw(slice(n)))
         return self._prepared[key]
 
-    def judged(self, tried: list[Candidate], n: int) -> list[Trial]:
-        """All candidates on the first n rows, the best one first."""
+    def judged(self, tried: list[Candidate], n: int, bar: float = np.inf) -> list[Trial]:
+        """All candidates on the first n rows, the best one first.
+
+        No other alphas are tried for a candidate whose score is far above the `bar`.
+        """
         for candidate in tried:  # before threads ask for the same rows
             self.prepared(candidate.preparation, n)
         targets = self.targets(slice(n))
 
         def trial(candidate: Candidate) -> Trial:
             K = candidate.gram(self.prepared(candidate.preparation, n))
-            best = judge(K, targets, candidate.alpha)
+            best = judge(K, targets, candidate.alpha, bar)
             return Trial.of(candidate, targets, best.predicted, best.alpha, n)
 
         return sorted(on_threads(trial, tried), key=lambda trial: trial.score)

@@ -112,7 +112,7 @@ def _check_origin(path: Path, kind: str, metadata: dict[str, str]) -> None:
             f"craftmaps {version('craftmaps')}, which knows format {FORMAT_VERSION}; upgrade it."
         )
     if found != kind:
-        raise ValueError(f"{path} is refused: it is a {found}, and a {kind} is wanted.")
+        raise ValueError(f"{path} is refused: it is a {found}, but a {kind} was expected.")
 
 
 def _array(file: Any, name: str) -> np.ndarray:

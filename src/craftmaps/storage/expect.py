@@ -8,7 +8,7 @@ import numpy as np
 def expect(holds: bool, what: str) -> None:
     """Raise ValueError unless a fact holds that `what` puts into words."""
     if not holds:
-        raise ValueError(f"what was expected is not so: {what}")
+        raise ValueError(f"expected {what}")
 
 
 def expect_array(name: str, array: Any, kinds: str, shape: tuple[int | None, ...]) -> None:

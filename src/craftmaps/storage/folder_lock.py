@@ -77,7 +77,7 @@ class FolderLock:
             pass  # a disk without locks: the file still tells other hosts
         if there and there.get("host") != socket.gethostname():
             raise OSError(
-                f"{self._path.parent} is in use by {_told(there)}, which cannot be asked from "
+                f"{self._path.parent} is in use by {_told(there)}, which cannot be checked from "
                 f"{socket.gethostname()}; if that process has ended, remove {self._path}."
             )
 

@@ -266,8 +266,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing = [column.name for column in self.columns_ if column.name not in known]
         if missing:
             raise ValueError(
-                f"the table has no column {', '.join(map(repr, missing[:5]))}, which fit has seen; "
-                f"it has {', '.join(table.names[:20])}."
+                f"the table has no column {', '.join(map(repr, missing[:5]))}, which was there in "
+                f"fit; it has {', '.join(table.names[:20])}."
             )
         return table
 

@@ -67,7 +67,7 @@ class Values:
         if self.kind in ("number", "nothing"):
             return self.data
         if self.kind == "date":
-            raise ValueError(f"column {name!r} should hold numbers, and holds dates.")
+            raise ValueError(f"column {name!r} should hold numbers, but holds dates.")
         return self._parsed(float, f"column {name!r} should hold numbers")
 
     def distinct_texts(self) -> list[str]:
@@ -79,7 +79,7 @@ class Values:
         if self.kind in ("date", "nothing"):
             return self.data
         if self.kind == "number":
-            raise ValueError(f"column {name!r} should hold dates, and holds numbers.")
+            raise ValueError(f"column {name!r} should hold dates, but holds numbers.")
         wanted = f"column {name!r} should hold dates such as {date_texts.FORMS[form]}"
         return self._parsed(lambda text: _moment(date_texts.parsed(text, form)), wanted)
 
@@ -89,7 +89,7 @@ class Values:
             try:
                 known[text] = np.nan if text is None else parse(text)
             except ValueError:
-                raise ValueError(f"{wanted}, and holds the text {text!r}.") from None
+                raise ValueError(f"{wanted}, but holds the text {text!r}.") from None
         return np.array([known[text] for text in self.data.tolist()], np.float64)
 
 

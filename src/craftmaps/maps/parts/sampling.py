@@ -34,8 +34,8 @@ def orthogonal(
     lengths = kernel.lengths(n, d, rng)
     if lengths is None:
         raise ValueError(
-            f"sampling='orthogonal' needs frequencies that are equally likely in all directions, "
-            f"as those of Gaussian and Matern; {kernel!r} has others: use 'iid' or 'qmc'."
+            f"sampling='orthogonal' is for kernels whose frequencies are equally likely in all "
+            f"directions, such as Gaussian and Matern; use 'iid' or 'qmc' for {kernel!r}."
         )
     whole, rest = divmod(n, d)
     directions = [_orthonormal(whole, d, d, rng), _orthonormal(1, d, rest, rng)]
@@ -53,8 +53,8 @@ def quasi_random(
     dimensions = kernel.n_uniform(d)
     if dimensions is None:
         raise ValueError(
-            f"sampling='qmc' needs the inverse distribution of frequencies, known for Gaussian, "
-            f"Laplacian, Cauchy and Matern but not for {kernel!r}: use 'iid'."
+            f"sampling='qmc' is for Gaussian, Laplacian, Cauchy and Matern kernels, because it "
+            f"needs the inverse distribution of the frequencies; use 'iid' for {kernel!r}."
         )
     points = _halton(n, dimensions, rng) if sequence == "halton" else _sobol(n, dimensions, rng)
     points[:, 0] = (1 + points[:, 0]) / 2
@@ -134,8 +134,8 @@ def _mixture(
     scales = kernel.mixture(n, rng)
     if scales is None:
         raise ValueError(
-            f"sampling={sampling!r} needs frequencies that are normal up to a random length, as "
-            f"those of Gaussian and Matern; {kernel!r} has others: use 'iid' or 'qmc'."
+            f"sampling={sampling!r} is for kernels whose frequencies are normal vectors of random "
+            f"length, such as Gaussian and Matern; use 'iid' or 'qmc' for {kernel!r}."
         )
     return scales
 
@@ -169,7 +169,7 @@ def _sobol(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
 def _halton(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
     if dimensions > _MAX_HALTON_DIMENSIONS:
         raise ValueError(
-            f"sequence='halton' is offered for up to {_MAX_HALTON_DIMENSIONS} dimensions, here are "
+            f"sequence='halton' takes at most {_MAX_HALTON_DIMENSIONS} dimensions, got "
             f"{dimensions}; use sequence='sobol'."
         )
     points: np.ndarray = qmc.Halton(dimensions, seed=rng).random(n)

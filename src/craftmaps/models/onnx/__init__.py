@@ -7,30 +7,30 @@ _MISSING = "{} needs the package {}; install it with pip install 'craftmaps[onnx
 
 
 def export_onnx(estimator: Any, path: str | os.PathLike[str], *, return_std: bool = False) -> None:
-    """Write a fitted map or learner as an ONNX model, which runs without Python.
+    """Export a fitted map or learner to an ONNX model, which runs without Python.
 
     The model takes float32 rows `X` of shape (any number, n_features). A `TableEncoder`, or a
     learner that encodes tables, takes one input of shape (any number, 1) for each column that it
     encodes, under the name of the column: float64 numbers, dates as seconds since 1970, and text.
-    A missing value is NaN, or an empty text; `TableEncoder.onnx_inputs` makes these arrays of a
-    table. The model gives `features` for a
-    map, `variable` for a regressor, `label` and `probabilities` for a classifier. It is made of
-    standard operators: transforms as products of small matrices, permutations as gathers, folds as
-    sums, convolutions as Fourier transforms.
+    A missing value is NaN or an empty string. `TableEncoder.onnx_inputs` makes these arrays from a
+    table. The output is `features` for a map, `variable` for a regressor, and `label` and
+    `probabilities` for a classifier. The model has only standard operators: transforms are products
+    of small matrices, permutations are gathers, folds are sums, and convolutions are Fourier
+    transforms.
 
     Parameters
     ----------
     estimator : fitted map, OnePassClassifier or OnePassRegressor of this library
     path : path of the file
     return_std : bool, default=False
-        Whether the model of a regressor gives `std`, the standard deviation of each prediction,
-        too. That takes 4 n_components^2 bytes more.
+        Whether the model of a regressor also has the output `std`, the standard deviation of each
+        prediction. This takes 4 n_components^2 bytes more.
 
     Notes
     -----
-    Rows that a kernel's radius of convergence excludes are refused by this library, and not by an
-    ONNX model. A pipeline with steps of scikit-learn is converted by skl2onnx, after
-    `register_converters`.
+    Rows outside of a kernel's radius of convergence raise an error in this library, but not in an
+    ONNX model. To convert a pipeline with steps of scikit-learn, call `register_converters` and use
+    skl2onnx.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def export_onnx(estimator: Any, path: str | os.PathLike[str], *, return_std: boo
 
 
 def register_converters() -> None:
-    """Teach skl2onnx the maps and learners of this library, so that it converts pipelines of them.
+    """Register the maps and learners of this library with skl2onnx, to convert pipelines.
 
     Examples
     --------

@@ -48,7 +48,7 @@ def choose(names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
     else:
         raise ValueError("columns must name at least one column, or be None for all others.")
     if not features:
-        raise FileError(path, "there is no column beside the target and the weight to learn from")
+        raise FileError(path, "there is no column to learn from besides the target and the weight")
     for role, places in (("target", targets), ("weight", weights)):
         for place in places:
             if place in features:

@@ -74,5 +74,7 @@ def common_format(paths: list[str]) -> str:
         if kind is None:
             raise FileError(path, "its suffix does not tell the format", "format")
         if kind != kinds[paths[0]]:
-            raise FileError(path, f"its format is not the one of {paths[0]}; read them apart")
+            raise FileError(
+                path, f"its format differs from that of {paths[0]}; read them separately"
+            )
     return str(kinds[paths[0]])

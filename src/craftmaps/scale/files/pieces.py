@@ -1,4 +1,4 @@
-"""Pieces of files, as large as they come, cut into blocks of equally many rows."""
+"""Pieces of files, as large as they come, cut into blocks with the same number of rows."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
