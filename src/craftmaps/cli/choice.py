@@ -22,6 +22,7 @@ from craftmaps.cli.options import PARTS_OF_A_MAP
 from craftmaps.cli.rows import Survey
 from craftmaps.diagnose import recommend
 from craftmaps.kernels import DotProductKernel
+from craftmaps.learn import kernel_classifier, kernel_regressor
 from craftmaps.maps.parts.images import image_shape
 from craftmaps.maps.scaled import scaled_rows
 from craftmaps.search.budget import Budget
@@ -37,10 +38,10 @@ def learner(seen: Survey, **given: Any) -> Any:
 
     It searches for a map unless the options name one. Rows of a table are encoded first.
     """
-    loss = _loss(given["loss"], seen.classes is not None)
     kinds = {name: kind for name, kind in given["kinds"].items() if kind != "drop"}
     encoder = TableEncoder(columns=kinds or None) if is_table(seen.X) else None
     alpha = "auto" if given["alpha"] is None else given["alpha"]
+    loss = _loss(given["loss"], seen.classes is not None)
     shared = {"loss": loss, "alpha": alpha, "encoder": encoder, "map_rows": given["map_rows"]}
     kind = KernelRegressor if seen.classes is None else KernelClassifier
     if given["images"] and is_table(seen.X):
@@ -78,12 +79,10 @@ def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
 def _loss(given: str | None, classification: bool) -> str:
     if given is None:
         return "auto" if classification else "squared"
-    if given == "log" and not classification:
-        raise click.UsageError("--loss log is for classes, and the target is measured numbers.")
-    if given in ("huber", "quantile") and classification:
-        raise click.UsageError(
-            f"--loss {given} is for measured numbers, and the target is classes."
-        )
+    if given not in (kernel_classifier.LOSSES if classification else kernel_regressor.LOSSES):
+        tasks = ["classes", "measured numbers"]
+        there, here = tasks[::-1] if classification else tasks
+        raise click.UsageError(f"--loss {given} is for {there}, and the target is {here}.")
     return given
 
 

@@ -7,9 +7,7 @@ from typing import Any
 import click
 
 from craftmaps.cli import options
-from craftmaps.cli.names import Name, maps
-
-_KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
+from craftmaps.cli.names import Name, losses, maps
 
 
 @click.command()
@@ -37,8 +35,8 @@ _KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 )
 @click.option(
     "--loss",
-    type=click.Choice(("log", "squared", "huber", "quantile")),
-    help="The loss; default: log for classes, squared for numbers.",
+    type=Name(losses),
+    help="The loss; default: auto for classes, squared for numbers.",
 )
 @click.option(
     "--map-rows",
@@ -180,12 +178,14 @@ def _facts(learner: Any, seen: Any) -> dict[str, Any]:
 
 def _kinds(given: tuple[str, ...]) -> dict[str, str]:
     """The kinds of columns by name, from words such as zip=category."""
+    from craftmaps.tables.kinds import KINDS
+
     kinds = {}
     for word in options.listed(given):
         name, _, kind = word.rpartition("=")
-        if not name or kind not in _KINDS:
+        if not name or kind not in KINDS:
             raise click.UsageError(
-                f"--as must be COLUMN=KIND, and a KIND is {', '.join(_KINDS)}; got {word!r}."
+                f"--as must be COLUMN=KIND, and a KIND is {', '.join(KINDS)}; got {word!r}."
             )
         kinds[name] = kind
     return kinds

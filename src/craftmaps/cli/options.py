@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from craftmaps.cli.names import Name, formats, kernels
+from craftmaps.cli.names import Name, formats, kernels, scalings
 
 
 class StoppedError(Exception):
@@ -130,16 +130,14 @@ kernel = together(
 )
 
 PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
-SCALINGS = ("none", "center", "standard", "std", "minmax", "maxabs")
-OLD_SCALINGS = ("centre", "deviation", "range", "maximum")  # understood, with a warning
+_OLD_SCALINGS = ("centre", "deviation", "range", "maximum")  # the library warns about them
 
 scaling = together(
     click.option(
         "--scale",
-        type=click.Choice((*SCALINGS, *OLD_SCALINGS)),
-        metavar=f"[{'|'.join(SCALINGS)}]",
+        type=Name(scalings, _OLD_SCALINGS),
         help="What to do to each column: nothing, mean 0, mean 0 and deviation 1, deviation 1, to "
-        "[0, 1], to [-1, 1].",
+        "[0, 1], to [-1, 1], to a normal distribution.",
     ),
     click.option(
         "--unit-norm/--no-unit-norm", default=None, help="Scale rows to length 1, or not."

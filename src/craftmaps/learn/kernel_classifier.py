@@ -19,6 +19,8 @@ from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
+LOSSES = ("auto", "log", "squared")
+
 
 @storable
 class KernelClassifier(KernelMachine, OnePassClassifier):
@@ -238,6 +240,6 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("loss", self.loss, ("auto", "log", "squared"))
+        check_choice("loss", self.loss, LOSSES)
         if self.loss == "log" and self.decoding == DISCRIMINANT:
             raise ValueError("decoding='discriminant' is for loss='squared'; use 'l2'.")
