@@ -13,7 +13,7 @@ from reproduction.rows import unit_rows
 SETS = {"mnist": 7, "usps": 5, "coil100": 5}  # and the degree that CRAFT Table 1 has
 CELLS = (3, 4, 5, 6, 7, 9)
 COMPONENTS = 1024
-LEARNT, LEFT = 10_000, 5000  # rows, at most
+LEARNED, LEFT = 10_000, 5000  # rows, at most
 SEEDS = 3
 
 
@@ -23,11 +23,11 @@ def report() -> str:
     header = ["data", "pixels", *(f"{cells} x {cells}" for cells in CELLS)]
     return (
         "## Images as gradients\n\n"
-        f"Errors in % of OnePassClassifier with {COMPONENTS:,} features of CraftMap: of pixels in "
-        "rows of length 1, and of gradients in so many cells (ImageMap). "
-        f"Learnt from a random two thirds of the training rows, at most {LEARNT:,}, and "
-        f"judged by others, at most {LEFT:,}; no test row was looked at. Mean and standard "
-        f"deviation of {SEEDS} splits.\n\n"
+        f"Errors in % of OnePassClassifier with {COMPONENTS:,} features of CraftMap, for pixels in "
+        "rows of length 1 and for gradients in several grids of cells (ImageMap). The models learn "
+        f"from a random two thirds of the training rows, at most {LEARNED:,}. The errors are for "
+        f"other training rows, at most {LEFT:,}; no test row was used. Mean and standard deviation "
+        f"of {SEEDS} splits.\n\n"
         f"{table(header, [errors(name, degree) for name, degree in SETS.items()])}\n"
         f"Time of one row of MNIST on one thread:\n\n{costs()}"
     )
@@ -40,11 +40,11 @@ def errors(name: str, degree: int) -> list[str]:
     found = []
     for seed in range(SEEDS):
         order = np.random.default_rng(seed).permutation(len(data.X_train))
-        n_learnt = min(LEARNT, 2 * len(order) // 3)
-        learnt, left = order[:n_learnt], order[n_learnt : n_learnt + LEFT]
+        n_learned = min(LEARNED, 2 * len(order) // 3)
+        learned, left = order[:n_learned], order[n_learned : n_learned + LEFT]
 
-        def error(feature_map: Any, learnt: Any = learnt, left: Any = left) -> float:
-            model = OnePassClassifier(feature_map).fit(data.X_train[learnt], data.y_train[learnt])
+        def error(feature_map: Any, learned: Any = learned, left: Any = left) -> float:
+            model = OnePassClassifier(feature_map).fit(data.X_train[learned], data.y_train[learned])
             return 100 * (1 - model.score(data.X_train[left], data.y_train[left]))
 
         found.append([error(feature_map) for feature_map in maps])

@@ -1,4 +1,4 @@
-"""Products of features in single and double precision: what is learnt, and how long it takes."""
+"""Products of features in single and double precision: what is learned, and how long it takes."""
 
 from typing import Any
 

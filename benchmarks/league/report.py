@@ -23,43 +23,44 @@ from benchmarks.league.standings import (
 
 INTRODUCTION = """# League
 
-Whole learners at their defaults on the same tables, with one fixed split each: what a user gets who
-tunes nothing. `pip install --group league` gets the rivals, `python -m benchmarks.league run`
-measures, and `python -m benchmarks.league report` writes this page.
+The league compares whole learners with their default parameters on the same tables, each with one
+fixed split. It shows what users get if they tune nothing. `pip install --group league` installs the
+rivals, `python -m benchmarks.league run` measures, and `python -m benchmarks.league report` writes
+this page.
 
 ![Error ratio against time to fit, for each learner](PICTURE)
 
-*A point for each learner: low is accurate, left is fast.*
+*Each point is a learner. Lower is more accurate, and further left is faster.*
 """
 
 RULES = """## Rules
 
 - The error of a classifier is the share of wrong labels on the test rows. The error of a regressor
   is the root mean square error in standard deviations of the test targets.
-- Ratios of errors are to the best learner on the same table. Half a wrong row is added to both
-  errors of a classifier, so that a table without any error has a ratio too. Means of ratios are
-  geometric, and a ratio above 10 counts as 10 in them.
+- An error ratio is the error divided by the smallest error on the same table. For classifiers, half
+  a wrong row is added to both errors, so that a table without any error has a ratio too. Means of
+  ratios are geometric, and a ratio above 10 counts as 10 in them.
 - Learners with the same error share the mean of their ranks. A failed run has the last rank and no
   ratio.
-- Time is processor time, the sum over all threads, because it hardly depends on what else a machine
-  does. Imports and compilation are not in it, and less than 10 ms counts as 10 ms. Memory is the
-  most that the whole process held.
+- Time is processor time, summed over all threads, because it hardly depends on other programs that
+  run. It does not include imports and compilation, and less than 10 ms counts as 10 ms. Memory is
+  the peak memory of the whole process.
 - HistGB is HistGradientBoosting, Nystroem and MLP are scikit-learn's, and SVM is SVC or SVR.
-- LightGBM and CatBoost get categories as they are, HistGB gets them as numbers that it knows to be
-  categories, and the others get them one-hot. Dates become year, month, day and
+- LightGBM and CatBoost get categories unchanged, HistGB gets them as integer codes that are marked
+  as categories, and the other learners get them one-hot encoded. Dates become year, month, day and
   days. Columns of numbers are imputed and standardized, and the targets of MLP, SVR, Nystroem and
   xRFM are standardized too.
-- Text is a category for the rivals. `TableEncoder` reads its characters, which helps most on
-  cars_origin, where the names of cars tell where they were made.
+- The rivals treat text as a category. `TableEncoder` uses its characters, which helps most on
+  cars_origin, where the name of a car shows where it was made.
 - SVC and SVR choose C from 1, 10, 100 and gamma from 1/4, 1, 4 times 1 / columns, by three folds of
-  at most 10,000 rows. SVC gives no probabilities, and so it has no log-loss. Nystroem has 1,024
+  at most 10,000 rows. SVC has no probabilities, so it has no log-loss. Nystroem has 1,024
   landmarks and LogisticRegression or Ridge on top. xRFM validates on a fifth of the training rows.
-- "auto" is `KernelClassifier()` or `KernelRegressor()` as it is, after a `TableEncoder` if a table
-  has text, categories or dates. The others have a budget of 1,024 components, of ten times the
-  time that LightGBM took, and without a limit. Each budget is ranked beside the rivals without the
-  other budgets, and the rivals are ranked beside the largest budget of the tables.
-- The test split is the published one where there is one, and otherwise a random third of the rows,
-  or 10,000 rows if that is less. "50,000 rows" says that training rows were drawn at random.
+- "auto" is `KernelClassifier()` or `KernelRegressor()` with default parameters, after a
+  `TableEncoder` if a table has text, categories or dates. The other variants have a budget of 1,024
+  components, of ten times the time that LightGBM took, and without a limit. Each budget is ranked
+  with the rivals, without the other budgets. The rivals are ranked with the largest budget.
+- The test rows are the published test set if there is one, otherwise a random third of the rows,
+  but at most 10,000. "50,000 rows" means that training rows were drawn at random.
 """
 
 
@@ -171,9 +172,8 @@ def expectation_part(rows: list[Table], methods: list[Method]) -> str:
     if not lines:
         return ""
     return (
-        "## Expected errors\n\nThe search gives an interval for the error on new rows, which is "
-        "meant to hold in 90 % of cases.\n\n"
-        + markdown(["learner", "test error in the interval on"], lines)
+        "## Expected errors\n\nThe search gives an interval that should contain the error on new "
+        "rows in 90% of cases.\n\n" + markdown(["learner", "test error in the interval on"], lines)
     )
 
 

@@ -126,7 +126,7 @@ def check_number(
 
 
 def check_rows_pair(X: Any, Y: Any) -> tuple[Any, Any]:
-    """Return X and Y as floating-point arrays or CSR matrices with equally many columns."""
+    """Return X and Y as floating-point arrays or CSR matrices with the same number of columns."""
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     Y = X if Y is None else check_array(Y, accept_sparse="csr", dtype=X.dtype)
     if X.shape[1] != Y.shape[1]:

@@ -165,7 +165,7 @@ def test_a_file_without_rows_is_not_predicted(name, tmp_path):
     ("words", "complaint"),
     [
         ((), "--target COLUMN"),
-        (("--target", "y", "--kernel", "rbf", "--degree", "3"), "--degree is no parameter"),
+        (("--target", "y", "--kernel", "rbf", "--degree", "3"), "--degree is not a parameter"),
         (("--target", "y", "--auto", "--map", "craft"), "--auto chooses what --map gives"),
         (("--target", "y", "--budget", "9s", "--checkpoint", "c"), "give --components"),
         (("--target", "y", "--columns", "red"), "--columns must be numbers"),

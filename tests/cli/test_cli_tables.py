@@ -181,6 +181,9 @@ def test_new_rows_are_read_as_the_rows_of_fit(folder, model, tmp_path):
     (tmp_path / "bad.csv").write_text(flat.replace("1", "one"))
     said = complaint("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "p.csv")
     assert "is not a number" in said
+    (tmp_path / "comma.csv").write_text(flat.splitlines()[0] + '\n1,"5,5",1,a,b,,c,1,true,no\n')
+    said = complaint("predict", model, tmp_path / "comma.csv", "-o", tmp_path / "p.csv")
+    assert "'5,5' is not a number; decimal=',', or --decimal , in a terminal, reads" in said
     (tmp_path / "less.csv").write_text("size,built\n1,2\n")
     said = complaint("predict", model, tmp_path / "less.csv", "-o", tmp_path / "p.csv")
     assert "less.csv: there is no column 'district'" in said

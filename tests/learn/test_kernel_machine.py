@@ -27,7 +27,7 @@ from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import HuberLoss, QuantileLoss
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.few_pass import Descent, Preconditioner
+from craftmaps.learn.solvers.few_pass import Descent, FirstSums, Machine, Preconditioner
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((400, 6))
@@ -387,6 +387,43 @@ def test_a_descent_reaches_the_minimum_of_a_quadratic():
         value = float(np.vdot(difference, A @ difference)) / 2
         descent.receive(value, gradient, P(gradient))
     np.testing.assert_allclose(descent.point[:3], wanted, atol=1e-6)
+
+
+@pytest.mark.delicate
+@pytest.mark.parametrize("penalty", [None, np.diag([1.0, 2.0, 3.0])])
+def test_a_descent_goes_on_at_another_alpha_as_if_evaluated_there(penalty):
+    """Only the penalty differs, so that no pass is needed for what the descent knows."""
+    A, Q = np.diag([1.0, 10.0, 100.0]), np.eye(3) if penalty is None else penalty
+    wanted = np.array([[1.0], [2.0], [3.0]])
+
+    def evaluated(theta, alpha):
+        coef, difference = theta[:3], theta[:3] - wanted
+        squares = np.vdot(difference, A @ difference) + (theta[3, 0] - 1) ** 2
+        value = float(squares + alpha * np.vdot(coef, Q @ coef)) / 2
+        return value, np.vstack([A @ difference + alpha * Q @ coef, theta[3:] - 1])
+
+    def precondition(alpha):
+        return Preconditioner.of(np.asfortranarray(np.eye(3)), 1.0, alpha, penalty)
+
+    machine = Machine(FirstSums(np.eye(3), np.zeros(3), 1.0), None, penalty, 1)
+    descent, P = Descent(np.zeros((4, 1)), alpha=2.0), precondition(2.0)
+    for _ in range(8):
+        value, gradient = evaluated(descent.trial, 2.0)
+        descent.receive(value, gradient, P(gradient))
+    moved, P = descent.at(0.5, precondition(0.5), machine._penalized), precondition(0.5)
+    value, gradient = evaluated(descent.point, 0.5)
+    assert moved.value == pytest.approx(value)
+    np.testing.assert_allclose(moved.gradient, gradient, atol=1e-12)
+    assert len(moved._pairs) == len(descent._pairs) > 1
+    for pair in moved._pairs:  # the changes of the gradient of a quadratic
+        change = np.vstack([(A + 0.5 * Q) @ pair.step[:3], pair.step[3:]])
+        np.testing.assert_allclose(pair.change, change, atol=1e-9)
+        np.testing.assert_allclose(pair.preconditioned, P(pair.change), atol=1e-9)
+    for _ in range(60):
+        value, gradient = evaluated(moved.trial, 0.5)
+        moved.receive(value, gradient, P(gradient))
+    minimum = np.linalg.solve(A + 0.5 * Q, A @ wanted)
+    np.testing.assert_allclose(moved.point[:3], minimum, atol=1e-6)
 
 
 @pytest.mark.delicate

@@ -386,15 +386,15 @@ def test_frozen_outputs(sampling):
 @pytest.mark.parametrize("sampling", ["orthogonal", "structured", "fastfood"])
 @pytest.mark.parametrize("kernel", [Laplacian(0.5), Cauchy(0.5), CUBE], ids=name)
 def test_kernels_that_a_sampling_is_not_exact_for_are_refused(sampling, kernel):
-    with pytest.raises(ValueError, match=rf"sampling='{sampling}' needs .* {name(kernel)}\("):
+    with pytest.raises(ValueError, match=rf"'{sampling}' is for kernels .* {name(kernel)}\("):
         FourierFeatures(kernel, sampling=sampling).fit(ROWS)
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": SPHERE, "sampling": "qmc"}, "needs the inverse distribution"),
-        ({"kernel": SPHERE, "sampling": "structured"}, "normal up to a random length"),
+        ({"kernel": SPHERE, "sampling": "qmc"}, "the inverse distribution"),
+        ({"kernel": SPHERE, "sampling": "structured"}, "normal vectors of random length"),
         ({"kernel": "poly"}, "kernel must be a shift-invariant kernel"),
         ({"kernel": Gaussian(-1)}, "Gaussian: gamma must be"),
         ({"sampling": "random"}, "sampling must be one of"),

@@ -313,7 +313,7 @@ def test_wrong_calls_are_answered_in_one_sentence(tmp_path):
             lambda: blocks.read(parquet, target="a", table=False),
             "column 'label': it holds string, not numbers",
         ),
-        (lambda: blocks.read([csv, parquet], target="a"), "its format is not the one of"),
+        (lambda: blocks.read([csv, parquet], target="a"), "its format differs from that of"),
         (lambda: blocks.read(csv, block_rows=0), "block_rows must be"),
         (lambda: blocks.read(csv, on_bad_rows="ignore"), "on_bad_rows must be one of"),
         (lambda: blocks.read(csv, dtype=int), "dtype must be float32"),

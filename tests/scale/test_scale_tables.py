@@ -187,7 +187,7 @@ def test_numbers_stay_arrays_and_later_text_is_an_error_with_a_way_out(tmp_path,
     monkeypatch.setattr(text, "CHUNK_BYTES", 100)
     (tmp_path / "t.csv").write_text("a,y\n" + "1,0\n" * 500 + "late,1\n")
     with pytest.raises(
-        BadRowError, match=r"line 502, column 'a': 'late' is not a number; .* table=True takes"
+        BadRowError, match=r"line 502, column 'a': 'late' is not a number; .* table=True reads"
     ):
         list(read(tmp_path / "t.csv", target="y"))
     assert joined_column(read(tmp_path / "t.csv", target="y", table=True), "a")[-1] == "late"

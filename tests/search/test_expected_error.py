@@ -1,9 +1,13 @@
 """The error that a searched model expects of itself."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from craftmaps import KernelClassifier, KernelRegressor, load
+from craftmaps.search.preparation import Lesson
 
 
 def waves(n, seed, noise=0.3):
@@ -37,6 +41,32 @@ def test_a_classifier_expects_its_share_of_wrong_rows(loss):
         scores = model._stream.conformal.scores
         assert len(scores) == len(y)
         assert model.report_.error == pytest.approx(np.mean(scores > 0.5))
+
+
+def test_a_lesson_tells_how_much_left_out_rows_are_known():
+    lesson = Lesson(n_rows=200, ratio=0.5)
+    assert lesson.factor(200) == 2.0  # all rows were learned from
+    assert lesson.factor(400) == pytest.approx(4 / 3)  # half of them: losses 0.5 and 1
+    assert Lesson(200).factor(200) == 1.0
+
+
+def test_what_a_metric_knows_widens_errors_and_bands(regressor):
+    known = copy.deepcopy(regressor)
+    known.feature_map_.report_ = replace(regressor.report_, optimism=4 * regressor.report_.optimism)
+    assert known.report_.error == pytest.approx(2 * regressor.report_.error)
+    X, _ = waves(20, 4)
+    widths, known_widths = (np.diff(m.predict_interval(X)) for m in (regressor, known))
+    np.testing.assert_allclose(known_widths, 2 * widths, rtol=1e-5)
+    std, known_std = (m.predict(X, return_std=True)[1] for m in (regressor, known))
+    np.testing.assert_allclose(known_std, 2 * std, rtol=1e-5)
+
+
+def test_no_more_than_all_rows_can_be_wrong():
+    X, y = waves(60, 3)
+    report = KernelClassifier(random_state=0).fit(X, y > 0).report_
+    worst = replace(report, optimism=1e6).judged(np.array([True, False]))
+    assert worst.error == 1
+    assert worst.interval[1] == 1
 
 
 def test_a_saved_model_still_knows_it(regressor, tmp_path):

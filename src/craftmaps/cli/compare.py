@@ -29,8 +29,8 @@ from craftmaps.cli import options
 def compare(data: tuple[str, ...], target: str | None, as_json: bool, **given: Any) -> None:
     """Measure error, time, memory and size of every map on a sample of rows.
 
-    Without --kernel, maps of a polynomial and of a Gaussian kernel are compared. Rows have columns
-    of mean 0 and deviation 1, and length 1, unless --scale and --unit-norm say otherwise.
+    Without --kernel, maps for a polynomial and for a Gaussian kernel are compared. By default,
+    columns are standardized and rows are scaled to length 1; --scale and --unit-norm change this.
 
     \b
     Example:

@@ -18,10 +18,10 @@ _OUTPUT = Path("demo-output/digits.png")
 @click.command()
 @options.as_json
 def demo(as_json: bool) -> None:
-    """Compare every map with an exact kernel machine on small images of digits, and learn a table.
+    """Compare the maps with an exact kernel machine on digits, and fit a model to a table.
 
-    Errors are printed, and a plot is written to demo-output/digits.png if matplotlib is installed.
-    The table is made up: flats with text, dates and missing values, and their rents.
+    A plot of the errors is written to demo-output/digits.png if matplotlib is installed. The table
+    describes made-up apartments with text, dates and missing values, and their rents.
 
     \b
     Example:
@@ -30,8 +30,8 @@ def demo(as_json: bool) -> None:
     if as_json:
         options.report({"models": list(_measured()), "table": _measured_table()[1]}, True)
         return
-    click.echo("1,078 digits to learn from, 719 to test on, 64 pixels. Maps approximate the kernel")
-    click.echo("of the exact machine, or another if they must, and feed a one-pass classifier.\n")
+    click.echo("1,078 digits of 64 pixels for training, 719 for testing. Each map approximates")
+    click.echo("the kernel of the SVM or a similar one, and feeds a one-pass classifier.\n")
     click.echo(f"{'model':<34}{'test error':>11}{'fit time':>11}{'size':>11}")
     rows = []
     for row in _measured():
@@ -46,7 +46,9 @@ def demo(as_json: bool) -> None:
     else:
         click.echo(f"\nThe plot is in {_OUTPUT}.")
     summary, errors = _measured_table()
-    click.echo("\nRents of 700 flats to learn from, 300 to test on, in a table as it is.\n")
+    click.echo(
+        "\nRents from a table with text and dates: 700 rows for training, 300 for testing.\n"
+    )
     click.echo(summary)
     click.echo(f"\n{'model':<34}{'test RMSE':>11}")
     for name, error in errors.items():

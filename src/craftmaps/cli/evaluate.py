@@ -28,8 +28,8 @@ def evaluate(
 ) -> None:
     """Compare predictions with the targets of files, block by block.
 
-    Numbers have 95% intervals for other rows of the same kind. The AUC of several classes is the
-    mean over the classes, each against all others.
+    Each measure has a 95% confidence interval. The AUC of several classes is the mean over the
+    classes, each against all others.
 
     \b
     Example:

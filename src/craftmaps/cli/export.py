@@ -13,9 +13,9 @@ from craftmaps.cli import options
 @options.output("The ONNX file.")
 @options.as_json
 def export(model: str, output: str, as_json: bool) -> None:
-    """Write a model as ONNX, of standard operators only.
+    """Export a model to ONNX, with standard operators only.
 
-    A model of arrays has one input X. A model of tables has an input for each column: text as
+    A model for arrays has one input X. A model for tables has one input for each column: text as
     strings, numbers as doubles with NaN for missing ones, dates as seconds since 1970.
 
     \b

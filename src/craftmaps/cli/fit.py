@@ -16,7 +16,7 @@ from craftmaps.cli.names import Name, losses, maps
 @options.weight
 @options.kernel
 @click.option(
-    "--map", "map_name", type=Name(maps), help="The feature map; default: suits the kernel."
+    "--map", "map_name", type=Name(maps), help="The feature map; default: chosen for the kernel."
 )
 @click.option("--metric", is_flag=True, help="First learn which columns matter (see MetricMap).")
 @click.option("--images", is_flag=True, help="Treat rows as square gray images (see ImageMap).")
@@ -36,7 +36,7 @@ from craftmaps.cli.names import Name, losses, maps
 @click.option(
     "--loss",
     type=Name(losses),
-    help="The loss; default: auto for classes, squared for numbers.",
+    help="The loss; default: chosen for classes, squared for numbers.",
 )
 @click.option(
     "--map-rows",
@@ -105,7 +105,7 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
                 f"--images scales rows itself, to length 1: leave --images or --{option} out."
             )
         if budget is not None:
-            raise click.UsageError(f"--budget is for a search: leave --{option} or --budget out.")
+            raise click.UsageError(f"--budget limits a search: leave --{option} or --budget out.")
     if auto and given["metric"]:
         raise click.UsageError("--auto searches without a metric: leave --auto or --metric out.")
     if not given["checkpoint_every"] >= 0:  # nor NaN
@@ -115,8 +115,8 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
         raise click.UsageError("--budget and --components both give the size: leave one out.")
     if budget is not None and given["checkpoint"] is not None:
         raise click.UsageError(
-            "--budget depends on the speed of the moment, so a checkpoint might not fit the next "
-            "search; give --components."
+            "the size found with --budget depends on the current speed, so a checkpoint might not "
+            "fit the next search; give --components."
         )
     options.check_output(output)
     if given["checkpoint"] is not None:

@@ -12,7 +12,7 @@ from craftmaps.cli import options
 @options.model
 @options.as_json
 def info(model: str, as_json: bool) -> None:
-    """Say what is in a model file. Opening it runs nothing that it contains.
+    """Describe a model file. Opening it runs no code.
 
     \b
     Example:

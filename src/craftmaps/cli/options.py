@@ -21,10 +21,10 @@ class StoppedError(Exception):
 
 @contextmanager
 def stoppable(way_on: Callable[[], str]) -> Iterator[None]:
-    """Make Ctrl-C raise StoppedError with what `way_on` says, whatever becomes of it on the way.
+    """Make Ctrl-C raise StoppedError with the text of `way_on`, even if libraries change it.
 
-    NumPy for one drops a KeyboardInterrupt that comes while it compares structured arrays, and
-    raises a TypeError about their types.
+    For example, NumPy drops a KeyboardInterrupt that arrives while it compares structured arrays,
+    and raises a TypeError about their types.
     """
     asked = False
 
@@ -111,12 +111,12 @@ def together(*options: Decorator) -> Decorator:
 READING = ("format", "columns", "decimal", "no_header", "skip_bad_rows")
 reading = together(
     click.option("--format", type=Name(formats), help="File format; default: from the suffix."),
-    click.option("--columns", metavar="A,B,...", help="The columns to learn from; default: all."),
+    click.option("--columns", metavar="A,B,...", help="The columns to use; default: all."),
     click.option(
         "--decimal",
         type=click.Choice((".", ",")),
         default=".",
-        help="The decimal point of CSV files; default: a point.",
+        help="The decimal separator of CSV files; default: a point.",
     ),
     click.option("--no-header", is_flag=True, help="CSV files have no line of column names."),
     click.option("--skip-bad-rows", is_flag=True, help="Leave out rows that cannot be read."),
@@ -125,7 +125,7 @@ reading = together(
 kernel = together(
     click.option("--kernel", type=Name(kernels), help="The kernel to approximate."),
     click.option("--degree", type=click.IntRange(1), help="Degree of the poly kernel; default: 3."),
-    click.option("--gamma", help="Factor in the kernel: a number, or scale or median for rbf ..."),
+    click.option("--gamma", help="Factor in the kernel: a number, scale or median."),
     click.option("--coef0", type=float, help="Constant of the poly kernel; default: 1."),
 )
 
@@ -136,8 +136,8 @@ scaling = together(
     click.option(
         "--scale",
         type=Name(scalings, _OLD_SCALINGS),
-        help="What to do to each column: nothing, mean 0, mean 0 and deviation 1, deviation 1, to "
-        "[0, 1], to [-1, 1], to a normal distribution.",
+        help="How to scale each column: not at all, to mean 0, to mean 0 and deviation 1, to "
+        "deviation 1, to [0, 1], to [-1, 1], to a normal distribution.",
     ),
     click.option(
         "--unit-norm/--no-unit-norm", default=None, help="Scale rows to length 1, or not."

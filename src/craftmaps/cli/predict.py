@@ -36,9 +36,9 @@ def predict(
 ) -> None:
     """Predict a target for each row of files, block by block.
 
-    The columns of a model are found by their names; other columns are passed over. The output has
-    a row per row, and is written whole or not at all. Of the other columns, --keep copies those
-    that tell the rows apart.
+    Columns are matched by name, and other columns are ignored. The output has one row for each
+    input row, and is written completely or not at all. --keep copies columns of the input to the
+    output, such as an identifier.
 
     \b
     Example:

@@ -19,7 +19,7 @@ from craftmaps.tables.table import has_gaps, is_table, table_of
 
 @dataclass(frozen=True)
 class Advice:
-    """A ready, unfitted estimator and the search behind it.
+    """A recommended, unfitted estimator and the search that found it.
 
     Attributes
     ----------
@@ -39,17 +39,17 @@ class Advice:
 
     @property
     def feature_map(self) -> Any:
-        """The recommended map, unfitted, together with the preparation of rows."""
+        """The recommended map, unfitted, including the scaling of columns and rows."""
         return self.estimator.feature_map
 
     @property
     def error(self) -> float:
-        """The expected share of wrong classes, or RMSE per standard deviation of the target."""
+        """Expected error: share of wrong classes, or RMSE / standard deviation of the target."""
         return self.report.error
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the expected error lies with a probability of about 90%."""
+        """An interval that contains the expected error with a probability of about 90%."""
         return self.report.interval
 
     @property
@@ -59,7 +59,7 @@ class Advice:
 
     @property
     def classification(self) -> bool:
-        """Whether the targets were taken for classes."""
+        """Whether the task is classification."""
         return self.report.classification
 
     @property
@@ -68,7 +68,7 @@ class Advice:
         return self.report.seconds
 
     def reasons(self) -> list[str]:
-        """One sentence for each choice."""
+        """Return a list with one sentence for each choice."""
         report, size = self.report, self.feature_map.n_components
         lines = [
             f"Preparation: {report.preparation}.{self._preparations()}",
@@ -113,36 +113,36 @@ def recommend(
     images: bool | tuple[int, int] = False,
     random_state: Any = 0,
 ) -> Advice:
-    """Recommend a learner for these data: a ready estimator, and the reasons for it.
+    """Recommend an estimator for these data, with reasons.
 
     This function runs the search of `KernelClassifier(feature_map="auto")`, see `AutoMap`. It
-    returns the learner without fitting it, and says how it was found.
+    returns an unfitted learner, and explains how it was chosen.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Rows of numbers, or a table of any columns, which is encoded as the learner does it. Dense
-        rows may have missing values.
+        Rows of numbers, or a table, which is encoded as the learner would encode it. Dense rows may
+        have missing values.
     y : array-like of shape (n_samples,), or (n_samples, n_targets) for regression
     budget : int, str or None, default=1024
         A number of components; a training time, "60s" or "5min"; a memory for training, "200MB"; a
         prediction time, "1ms/row"; "unlimited"; or None, see `AutoMap`. Sizes for times are
         estimated from the speed of this machine.
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto" takes numbers for regression if they have more than 100 different values, or are
-        not whole.
+        "auto" means regression if the targets are numbers with more than 100 different values, or
+        if some of them are not integers.
     images : bool or (height, width), default=False
         Whether rows are gray images, square ones or of that shape. If so, their oriented gradients
         are tried too, see `ImageMap`.
     random_state : int, RandomState instance, Generator or None, default=0
-        Draws the samples and seeds the map. The advice for a number of components depends on
-        nothing else.
+        Seed for the samples and the map. With a number of components as budget, the advice depends
+        only on the data and on this seed.
 
     Returns
     -------
     Advice
-        `print(advice)` shows the reasons, `advice.estimator.fit(X, y)` follows them, and
-        `advice.plot()` shows the candidates.
+        `print(advice)` shows the reasons, `advice.estimator.fit(X, y)` fits the recommended
+        learner, and `advice.plot()` shows the candidates.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Drift:
     expected : float
         Its mean if both samples come from one distribution.
     p_value : float
-        The probability of so large a statistic in that case.
+        The probability of a statistic at least this large in that case.
     n_reference, n_rows : float
         The weights of the two samples.
     """
@@ -48,22 +48,22 @@ class Drift:
 
 
 def drift(reference: Any, rows: Any, feature_map: Any = None) -> Drift:
-    """Test whether rows come from the distribution of the rows that a learner has seen.
+    """Test whether rows come from the same distribution as the rows of a learner.
 
-    The statistic is the squared maximum mean discrepancy |m_1 - m_2|^2 of the means of features.
-    If there is no drift it is a sum of chi-squares, weighted by the eigenvalues of the covariance
-    of features times 1 / n_1 + 1 / n_2. Its tail is computed by a saddle point approximation
-    (Kuonen 1999). No row of the reference is needed, only the sums of one pass.
+    The statistic is the squared maximum mean discrepancy |m_1 - m_2|^2 between the means of the
+    features. Without drift, it is distributed as a sum of chi-squares, weighted by the eigenvalues
+    of the covariance of the features times 1 / n_1 + 1 / n_2. The tail is computed by a saddle
+    point approximation (Kuonen 1999). The test needs the sums of the reference, but not its rows.
 
     Parameters
     ----------
     reference : fitted KernelPCA, OnePassRegressor or OnePassClassifier, or array of rows
-        A learner that has its sums. With an array, `feature_map` makes the features.
+        A learner that has its sums, or an array together with `feature_map`.
     rows : array of rows, or a learner
-        A learner with the same map has the sums of a stream: `reference.emptied()` is one that has
-        seen nothing yet.
+        New rows, or a learner with the same map that has seen the new rows. To make one, start with
+        `reference.emptied()`.
     feature_map : transformer, default=None
-        For an array as reference; a clone of it is fitted to the reference.
+        The map, if the reference is an array. A clone is fitted to the reference.
 
     Returns
     -------
@@ -71,8 +71,8 @@ def drift(reference: Any, rows: Any, feature_map: Any = None) -> Drift:
 
     Notes
     -----
-    Sums of E features cost 8 E^2 bytes, the test 4/3 E^3 operations. The features decide which
-    differences are seen: those that the kernel sees.
+    With E features, the sums take 8 E^2 bytes, and the test takes 4/3 E^3 operations. The test can
+    detect only differences that the kernel distinguishes.
 
     References
     ----------
@@ -110,10 +110,10 @@ def drift(reference: Any, rows: Any, feature_map: Any = None) -> Drift:
 
 
 def anomaly_score(reference: Any, rows: Any, *, feature_map: Any = None, alpha: Any = None) -> Any:
-    """How strange each row is to a learner: its leverage.
+    """Compute an anomaly score for each row: its leverage in a learner.
 
-    The score is 1 / n + (z - m)^T (H + alpha I)^-1 (z - m) for features z, whose mean m and sums H
-    come from the rows of the reference: large where the reference has few rows.
+    The score is 1 / n + (z - m)^T (H + alpha I)^-1 (z - m) for features z, where the mean m and the
+    sums H come from the rows of the reference. It is large where the reference has few rows.
 
     Parameters
     ----------
@@ -121,13 +121,14 @@ def anomaly_score(reference: Any, rows: Any, *, feature_map: Any = None, alpha: 
         As in `drift`.
     rows : {array-like, sparse matrix} of shape (n_samples, n_features)
     feature_map : transformer, default=None
-        For an array as reference.
+        The map, if the reference is an array.
     alpha : float, default=None
-        The penalty; None takes a hundredth of the mean eigenvalue of H.
+        The penalty. None uses a hundredth of the mean eigenvalue of H.
 
     Returns
     -------
-    ndarray of shape (n_samples,), the larger the stranger
+    ndarray of shape (n_samples,)
+        Larger scores are more unusual.
 
     Notes
     -----

@@ -21,25 +21,25 @@ _START_SIZE = 64  # of the search for a size
 def expected_error(
     feature_map: Any, X: Any, n_components: int | None = None, *, random_state: Any = 0
 ) -> float:
-    """Root mean square error over pairs of rows, relative to the root mean square kernel value.
+    """Compute the expected error of a map from its variance formula on a sample of pairs of rows.
 
-    This is what `gram_error(..., "frobenius")` measures on pairs of different rows, computed from
-    the variance formula of the map on a sample of pairs.
+    The result is the root mean square error over pairs of different rows, relative to the root mean
+    square kernel value. `gram_error(..., "frobenius")` measures the same error.
 
     Parameters
     ----------
     feature_map : RandomMaclaurin, TensorSketch, CraftMap, FourierFeatures, or a kernel
         The map may be inside a `ScaledMap` or another wrapping map. A kernel stands for `CraftMap`
-        or `FourierFeatures` of that kernel. Where a map draws the degrees of its features, the
-        error holds for the degrees that were drawn. The formula for Fourier features assumes
+        or `FourierFeatures` of that kernel. If a map draws the degrees of its features, the
+        error is for the degrees that were drawn. The formula for Fourier features assumes
         independent frequencies. Other samplings have a lower error, except for "fastfood", whose
         error may be a little higher. The error of a fitted CraftMap is the error on the rows that
         it was fitted on.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     n_components : int, default=None
-        The size, if it is not the size of the map.
+        The number of components. None uses the size of the map.
     random_state : int, RandomState instance, Generator or None, default=0
-        Draws the sample, and the map if it has no random_state.
+        Seed for the sample, and for the map if it has no random_state.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def expected_error(
 
 
 def components_for(error: float, feature_map: Any, X: Any, *, random_state: Any = 0) -> int:
-    """The least size, within a few percent, whose `expected_error` is at most `error`.
+    """Compute the smallest size, within a few percent, with a given `expected_error`.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ class WeightHistogram:
     shares : dict of ndarrays of shape (n_bins,), by the name of the model
         Share of the weights in each bin.
     idle : dict of floats
-        Share of the weights that are smaller than a tenth of the root mean square. If many are,
-        many features play no role.
+        Share of the weights that are smaller than a tenth of the root mean square. If it is large,
+        the model does not use many of the features.
     """
 
     edges: np.ndarray
@@ -47,7 +47,7 @@ class WeightHistogram:
 
 
 def weight_histogram(models: Any, *, n_bins: int = 101, reach: float = 4.0) -> WeightHistogram:
-    """Histograms of the weights of fitted linear models on features.
+    """Compute histograms of the weights of fitted linear models on features.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse sp
 
 @storable
 class RowSample:
-    """A uniform sample of at most `size` rows of a stream, whatever its blocks; samples merge.
+    """A uniform sample of at most `size` rows of a stream, in any blocks; samples can be merged.
 
     Each row has a priority that depends on its place in the stream alone; the lowest stay. `labels`
     are classes, or the targets of a regression. With a decay below 1, rows stay with probabilities

@@ -18,7 +18,7 @@ from craftmaps.validation import generator
 
 
 class ClassLearner(ClassifierMixin, Learner):
-    """The targets of a classifier, whatever its loss: labels, codes, class weights and decoding."""
+    """The targets of a classifier with any loss: labels, codes, class weights and decoding."""
 
     codes: Any
     n_bits: int | None

@@ -181,7 +181,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         return factor
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
-        """Learn from more rows. The system is solved when a result is first asked for.
+        """Learn from more rows. The system is solved when a result is first needed.
 
         If this raises an error or is interrupted, the learner is unchanged and the call can be
         repeated.

@@ -1,4 +1,4 @@
-"""Features of rows, by whatever kind of transformer makes them."""
+"""Features of rows, computed by any kind of transformer."""
 
 from typing import Any
 

@@ -21,16 +21,16 @@ from craftmaps.learn.passes import (
     TotalsPass,
 )
 from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.few_pass import FirstSums, Machine, search
+from craftmaps.learn.solvers.few_pass import Descent, FirstSums, Machine, search
 from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.span import RowSpace
 
 _SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner,
 _LEAST_SAMPLE = 1000  # and at least so many
 _JUDGING_ROWS = 3000  # held out, in as many folds as that takes
-_SEEN_ROWS = 100_000  # at most, of which targets or predictions are looked at one by one
+_SEEN_ROWS = 100_000  # whose targets or predictions are looked at one by one, at most
 _LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alpha is tried
-JUDGING_TOLERANCE = 1e-2  # of a model that is only asked for its predictions of rows held out
+JUDGING_TOLERANCE = 1e-2  # of a model that only predicts held-out rows
 _HELD_OUT = 0  # the first fold, which is held out to look at predictions
 _HASHES = 1 << 64
 
@@ -95,7 +95,7 @@ class Fit:
 
     def chosen(
         self, machine: Machine, alpha: Any
-    ) -> tuple[float, np.ndarray | None, np.ndarray | None, np.ndarray]:
+    ) -> tuple[float, np.ndarray | None, np.ndarray | None, np.ndarray | Descent]:
         """The alpha that is given or suits rows held out, all that were tried, and a start."""
         if not isinstance(alpha, str) and np.ndim(alpha) == 0:
             return float(alpha), None, None, machine.start()
@@ -104,11 +104,13 @@ class Fit:
         eps = float(np.finfo(self.rows.dtype).eps)
         lowest = _LEAST_ALPHA * eps * machine.first.mean_curvature
         found = search(machine, range(n_judging), given, lowest)
-        self._held = found.best, found.ends
-        return found.best, found.alphas, found.scores[:, None], np.mean(found.ends, axis=0)
+        self._held = found.best, [end.point for end in found.ends]
+        return found.best, found.alphas, found.scores[:, None], Descent.between(found.ends)
 
-    def held_out(self, start: np.ndarray, alpha: float, tol: float, max_passes: int) -> RowsSeen:
-        """Predictions for rows held out: for those that judged alpha, otherwise for a tenth."""
+    def held_out(
+        self, start: np.ndarray | Descent, alpha: float, tol: float, max_passes: int
+    ) -> RowsSeen:
+        """Predictions for held-out rows: those that chose alpha, otherwise a tenth of all rows."""
         machine = self.machine(max_passes)
         known, ends = self._held
         if known != alpha:

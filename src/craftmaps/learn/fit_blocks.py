@@ -19,7 +19,7 @@ Blocks = Iterable[Any]
 
 
 class BlockLearner(Learner):
-    """A learner that takes rows from files and generators, whatever their number."""
+    """A learner that takes any number of rows from files and generators."""
 
     def fit_blocks(
         self,
@@ -31,7 +31,7 @@ class BlockLearner(Learner):
         progress: bool | None = None,
         every: Any = None,
     ) -> Self:
-        """Learn from an iterable of (X, y) or (X, y, sample_weight), whatever its length.
+        """Learn from an iterable of blocks (X, y) or (X, y, sample_weight).
 
         Parameters
         ----------

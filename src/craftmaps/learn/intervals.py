@@ -19,7 +19,7 @@ from craftmaps.validation import is_number
 @storable
 @dataclass
 class Conformal:
-    """Scores of rows that did not teach the model, one column for each target.
+    """Scores of rows that the model was not fitted on, one column for each target.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def set_scores(probabilities: np.ndarray, labels: np.ndarray, weights: np.ndarra
 
 
 def sets(probabilities: np.ndarray, bound: float) -> np.ndarray:
-    """Which classes are in the set of each row: the likeliest, and all whose score is possible."""
+    """Which classes are in the set of each row: the most probable one, and all possible ones."""
     chosen = 1.0 - probabilities <= bound
     chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
     return np.asarray(chosen)

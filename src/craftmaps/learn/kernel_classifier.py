@@ -51,8 +51,9 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         slower. With `class_weight`, codes or a given alpha, "auto" is the log-loss.
     alpha : "auto", float or sequence of floats, default="auto"
         The penalty, 1 / C on the scale of scikit-learn's LogisticRegression. "auto" lowers or
-        raises alpha by half decades as long as the log-loss on held-out rows falls. The alphas of
-        a sequence are compared in the same way.
+        raises alpha by half decades as long as the log-loss on held-out rows falls, and takes the
+        largest alpha whose log-loss is within 2 % of the least one. The alphas of a sequence are
+        compared in the same way.
     codes : "one-vs-rest", "random", "hadamard" or array (n_classes, n_bits), default="one-vs-rest"
         With "one-vs-rest", the log-loss is multinomial. With the other codes, each bit has a binary
         log-loss, which makes thousands of classes cheap.
@@ -65,8 +66,8 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-4
-        Passes end when the objective can fall by no more than about this fraction of its value, or
-        of the decrease that was possible at first.
+        Passes end when the objective can fall by no more than about this fraction of the decrease
+        that was possible at first, from coefficients of zero.
     max_passes : int, default=1000
         Limit on the number of passes, including the search for alpha. Reaching it gives a warning.
     block_rows : int, default=4096

@@ -75,7 +75,7 @@ class KernelMachine(TableLearner, OnePass):
 
     @property
     def _balanced_classes(self) -> int | None:
-        """The number of classes that shall weigh the same, if that is asked for."""
+        """The number of classes if they have equal weights, otherwise None."""
         return None
 
     @property

@@ -50,11 +50,12 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         a robust standard deviation of the residuals of held-out rows.
     alpha : "auto", float or sequence of floats, default="auto"
         The penalty. "auto" lowers or raises alpha by half decades as long as the loss on held-out
-        rows falls; for the squared loss, see `OnePassRegressor`.
+        rows falls, and takes the largest alpha whose loss is within 2 % of the least one; for the
+        squared loss, see `OnePassRegressor`.
     fit_intercept : bool, default=True
     tol : float, default=1e-4
-        Passes end when the objective can fall by no more than about this fraction of its value, or
-        of the decrease that was possible at first.
+        Passes end when the objective can fall by no more than about this fraction of the decrease
+        that was possible at first, from coefficients of zero.
     max_passes : int, default=1000
         Limit on the number of passes, including the search for alpha. Reaching it gives a warning.
     block_rows : int, default=4096

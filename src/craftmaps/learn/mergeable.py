@@ -19,7 +19,7 @@ class Mergeable(BlockLearner):
     decay: float | None = None
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The system is solved when a result is first asked for.
+        """Learn from more rows. The system is solved when a result is first needed.
 
         If this raises an error or is interrupted, the learner is unchanged and the call can be
         repeated.

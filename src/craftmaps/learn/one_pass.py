@@ -35,7 +35,7 @@ Loss = Callable[[np.ndarray], np.ndarray]
 class OnePass(Mergeable):
     """Ridge regression of the columns that targets are encoded as: exact, mergeable, resumable.
 
-    A subclass says by `_loss` how leave-one-out predictions are judged when alpha is chosen.
+    The `_loss` of a subclass scores leave-one-out predictions when alpha is chosen.
     """
 
     alpha: Any
@@ -140,7 +140,7 @@ class OnePass(Mergeable):
         )
 
     def _fold_kind(self) -> tuple[int, bool]:
-        """Number of folds, each of which has sums of its own, and whether they are classes."""
+        """Number of folds, which have their own sums, and whether they are classes."""
         return (self.n_folds if is_sequence(self.alpha) else 1), False
 
     def _solve(self) -> Solution:

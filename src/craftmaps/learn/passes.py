@@ -19,6 +19,7 @@ from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
 
 N_FOLDS = 10  # that rows are dealt to, by a hash of their places
+_UPDATE_ROWS = 4096  # of a sample that are added at a time: every addition touches E^2 sums
 
 
 class Point(NamedTuple):
@@ -82,9 +83,9 @@ class PassSums:
     Attributes
     ----------
     values, held : ndarray of shape (n_points,)
-        Weighted sums of the losses of rows that teach, and of rows that are held out.
+        Weighted sums of the losses of training rows, and of held-out rows.
     gradients : ndarray of shape (n_features, n_points * n_outputs)
-        Z^T G for the derivatives G of the losses of rows that teach.
+        Z^T G for the derivatives G of the losses of training rows.
     totals : ndarray of shape (n_points * n_outputs,)
         1^T G.
     """
@@ -200,10 +201,22 @@ class SamplePass:
 
     def __call__(self, blocks: Iterable[FeatureBlock]) -> FirstRows:
         sums = NormalEquations()
+        waiting: list[tuple[np.ndarray, np.ndarray]] = []
+
+        def add() -> None:
+            Z, weights = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
+            targets = np.zeros((len(Z), 0))
+            sums.update(Z, targets, None if (weights == 1).all() else weights, overwrite=True)
+            waiting.clear()
+
         for block in blocks:
             rows = self.labels.of(block)
             some = rows.hashes <= np.uint64(self.limit)
-            sums.update(rows.Z[some], np.zeros((int(some.sum()), 0)), rows.weights[some])
+            waiting.append((rows.Z[some], rows.weights[some]))
+            if sum(len(weights) for _, weights in waiting) >= _UPDATE_ROWS:
+                add()
+        if waiting:
+            add()
         return FirstRows(sums)
 
 
@@ -267,7 +280,7 @@ class SeenPass:
     labels: Labels
 
     def __call__(self, blocks: Iterable[FeatureBlock]) -> RowsSeen | None:
-        """None stands for no rows, of which the number of columns is not known."""
+        """None stands for no rows with an unknown number of columns."""
         seen: RowsSeen | None = None
         for block in blocks:
             part = self._part(block)

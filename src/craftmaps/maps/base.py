@@ -105,7 +105,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return _canonical(X)
 
     def save(self, path: Any) -> None:
-        """Write the fitted map to one file, from which `craftmaps.load` restores it.
+        """Save the fitted map to a file, which `craftmaps.load` reads.
 
         The file contains the drawn numbers, not only the seed, so the features stay the same with
         every later version of this library and of NumPy. A `random_state` that is a generator is

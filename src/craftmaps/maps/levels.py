@@ -1,4 +1,4 @@
-"""A map that tells the values of columns apart, whatever their order."""
+"""A map that treats the values of some columns as categories."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ _NEAR = 0.25  # share of the least distance of two levels that still counts as a
 class LevelsMap(WrappedMap):
     """Features of rows with a column of 0 and 1 appended for each level of some columns.
 
-    A level is one of the few different values of a column. A kernel sees a column of numbers as a
-    line, and predictions change little between close values. With the appended columns each value
-    may have an effect of its own, as a category does, which suits designed experiments and codes.
+    A level is one of the few different values of a column. With a kernel on numbers, predictions
+    change little between close values. With the appended columns, each value can have its own
+    effect, like a category. This suits designed experiments and codes.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class LevelsMap(WrappedMap):
 
     Notes
     -----
-    A value has a level if it differs from it by less than a quarter of the least distance of two
-    levels of the column, so that rounding does not matter. Other values have 0 in all appended
-    columns.
+    A value belongs to a level if it differs from it by less than a quarter of the smallest distance
+    between two levels of the column, so rounding does not matter. Other values have 0 in all
+    appended columns.
 
     See Also
     --------
@@ -111,7 +111,7 @@ def levels_of(X: Any) -> np.ndarray:
     found = [np.empty((0, 2))]
     for j in range(X.shape[1]):
         column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
-        # most columns of many values are told by their first rows
+        # the first rows show most columns with many values
         if len(np.unique(column[: 4 * MAX_LEVELS])) <= MAX_LEVELS:
             values = np.unique(column)
             if 2 < len(values) <= MAX_LEVELS:

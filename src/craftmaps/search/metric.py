@@ -25,7 +25,7 @@ from craftmaps.threads import on_threads
 
 _MAX_COLUMNS_OF_TARGETS = 16  # whose gradients are computed
 _MAX_LAPLACIAN_COLUMNS = 300
-_MAX_ROTATED_COLUMNS = 300
+_MAX_ROTATED_COLUMNS = 100  # more directions than a thousand rows can tell
 _LARGEST_ALPHA = 0.01  # a larger penalty would flatten the gradients
 _POWERS = (0.25, 0.5)
 _FEW_ROWS = 700

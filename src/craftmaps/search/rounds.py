@@ -9,7 +9,9 @@ from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
 from craftmaps.search.trials import Rows, Trial
 
-ROUND_ROWS = (400, 700, 1100)
+ROUND_ROWS = (400, 800, 1300)
+_FEW_ROUND_ROWS = (400, 700, 1100)  # of a table that a search of a few seconds is long for
+_FEW_ROWS = 2500
 _PREPARATION_ROWS = 5000  # that show which values of columns are rare
 _N_KEPT = (6, 2)  # candidates that survive the first and the second round
 _N_NEAR = (3, 1)  # how many of them are tried with other widths, too
@@ -24,7 +26,8 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
     The last round also has sums of the best kernels, a learned metric, and a linear model. `shape`
     is the height and width of rows that are images.
     """
-    n = min(clock.affordable_rows(ROUND_ROWS[0], n_trials=50), len(rows))
+    sizes = _FEW_ROUND_ROWS if len(rows) <= _FEW_ROWS else ROUND_ROWS
+    n = min(clock.affordable_rows(sizes[0], n_trials=50), len(rows))
     prepared = preparations(rows.raw(slice(_PREPARATION_ROWS)), shape)
     tried = [
         candidate
@@ -32,7 +35,7 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
         for candidate in candidates(preparation, rows.prepared(preparation, n))
     ]
     rounds = [rows.judged(tried, n)]
-    for size, n_kept, n_near in zip(ROUND_ROWS[1:], _N_KEPT, _N_NEAR, strict=True):
+    for size, n_kept, n_near in zip(sizes[1:], _N_KEPT, _N_NEAR, strict=True):
         following = min(clock.affordable_rows(size, n_trials=2 * n_kept + 2), len(rows))
         if following < n:
             break

@@ -39,7 +39,7 @@ def write(
     ----------
     path : path of the file
     kind : {"model", "checkpoint"}
-        What `read` must be asked for.
+        The kind that `read` must be called with.
     header : dict
         Of what JSON knows: strings, finite numbers, booleans, None, lists and dicts.
     arrays : dict of ndarray

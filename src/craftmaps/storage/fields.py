@@ -30,7 +30,7 @@ from sklearn.frozen import FrozenEstimator
 _storable: dict[str, Any] = {}
 Part = TypeVar("Part", bound=type)
 _REQUIRED = object()
-_NOT_STORED = "_metadata_request"  # what scikit-learn's metadata routing was told on this instance
+_NOT_STORED = "_metadata_request"  # settings of scikit-learn's metadata routing
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ _OF_SCIKIT_LEARN = {  # set by scikit-learn itself on some instances
 
 
 def storable(part: Part) -> Part:
-    """Allow a class in model files, under its own name."""
+    """Allow a class in model files, under its own name; use it as a decorator."""
     name = part.__name__
     if _storable.setdefault(name, part) is not part:
         raise ValueError(f"another part of models is called {name!r} already; rename this one.")
@@ -102,7 +102,7 @@ def stored_state(value: Any) -> tuple[dict[str, Any], list[str]]:
     fields = fields_of(kind)
     unknown = [name for name in state if name not in fields and name != _NOT_STORED]
     # Parameters first, then as the class declares. The order of attributes depends on the history
-    # of an object, and a model that was resumed shall have the same bytes.
+    # of an object, and a model that was resumed must have the same bytes.
     names = sorted(fields, key=lambda name: not fields[name].is_parameter)
     return {name: state[name] for name in names if name in state}, unknown
 

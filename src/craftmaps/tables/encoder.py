@@ -28,15 +28,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Each column becomes one or more columns of numbers, according to what it holds:
 
-    - Numbers, booleans and durations are scaled. Missing ones become the median, and a second
-      column says which were missing.
-    - Text and categories with few different values become one column of 0 and 1 for each value, or
-      level. Missing values are a level of their own, and levels that `fit` has not seen are 0 in
-      all columns.
+    - Numbers, booleans and durations are scaled. Missing values are replaced by the median, and a
+      second column marks them.
+    - Text and categories with few different values, or levels, become one column of 0 and 1 for
+      each level. Missing values are a separate level. Levels that were not in `fit` are 0 in all
+      columns.
     - Text with many different values becomes principal components of the pairs and triples of
-      characters that it contains, so that a new text is close to similar ones.
+      characters in it, so that similar texts are close to each other.
     - Dates become a number, and the sine and cosine of the time of day, week and year. Text is read
-      as dates if every value is one, such as 2024-12-31, 31.12.2024, Dec 31, 2024 or 12/31/2024.
+      as dates if every value is a date, such as 2024-12-31, 31.12.2024, Dec 31, 2024 or 12/31/2024.
 
     Columns that are constant or missing in all rows of `fit` are left out.
 
@@ -44,7 +44,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     columns : dict or None, default=None
         The kind of some columns by their names: "number", "category", "text", "date", "dayfirst"
-        or "drop". The kinds of the others are found by `fit`. Columns of an array are called x0,
+        or "drop". `fit` finds the kinds of the other columns. Columns of an array are called x0,
         x1, ... A "date" such as 05/06/2024 has its month first, unless another value of the column
         shows that the day comes first; "dayfirst" is a column of dates with the day first.
     scaling : {"auto", "standard", "quantile", "none"}, default="auto"
@@ -60,8 +60,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     columns_ : list
-        What each column became, in the order of the table; see `summary`. Every item has a `name`,
-        a `kind` and the `names` of its encoded columns.
+        The encoding of each column, in the order of the table; see `summary`. Every item has a
+        `name`, a `kind` and the `names` of its encoded columns.
     dropped_ : dict
         The columns that were left out, with the reason.
     is_sparse_ : bool
@@ -75,14 +75,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     Encoded columns have comparable spreads. The mean squared distance of two rows is 2 for a
-    standardized number and for random points on the circle of a date, and two different levels of
-    a category have the squared distance 2. Levels are not divided by their standard deviations,
-    because rare ones would then be far away from everything.
+    standardized number and for random points on the circle of a date. Two different levels of a
+    category have the squared distance 2. Levels are not divided by their standard deviations,
+    because rare levels would then be far away from all others.
 
-    `transform` takes columns by their names, in any order, and ignores columns that `fit` has not
-    seen. An empty string is a missing value. Dates are
-    read in local time, without their time zones. A SciPy sparse matrix is not encoded, only
-    converted to CSR format. At most the 256 most frequent levels of a category are encoded.
+    `transform` matches columns by name, in any order, and ignores columns that were not in `fit`.
+    An empty string is a missing value. Dates are read in local time, without their time zones. A
+    SciPy sparse matrix is not encoded, only converted to CSR format. At most the 256 most frequent
+    levels of a category are encoded.
 
     Examples
     --------
@@ -121,12 +121,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.dtype = dtype
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the kinds of columns, and what encoding them needs.
+        """Learn the kind and the encoding of each column.
 
         Parameters
         ----------
         X : data frame, Arrow table, dict of columns, array or sparse matrix
-            Data frames are those that narwhals knows, such as pandas' and Polars'.
+            Any data frame that narwhals supports, such as pandas and Polars.
         y : ignored
 
         Returns
@@ -160,7 +160,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.encode(X)
 
     def encode(self, X: Any) -> Any:
-        """The same as `transform`, whatever `set_output` says."""
+        """Encode rows like `transform`, but always return an array or a CSR matrix."""
         check_is_fitted(self, "columns_")
         if self.is_sparse_ or sparse.issparse(X):
             return self._passed(X)
@@ -175,7 +175,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return out
 
     def onnx_inputs(self, X: Any) -> dict[str, np.ndarray]:
-        """The columns of a table as an ONNX model takes them; see `craftmaps.export_onnx`.
+        """Convert a table to the inputs of an ONNX model; see `craftmaps.export_onnx`.
 
         Returns
         -------
@@ -190,10 +190,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         }
 
     def summary(self) -> str:
-        """One line of text for each column that says what it became."""
+        """Return a text with one line for each column that describes its encoding."""
         check_is_fitted(self, "columns_")
         if self.is_sparse_:
-            return f"{self.n_features_in_} sparse columns as they are"
+            return f"{self.n_features_in_} sparse columns, unchanged"
         known = {column.name: column for column in self.columns_}
         name_width = max(map(len, self._names))
         lines = []
@@ -207,12 +207,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return "\n".join(lines)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the encoded columns, such as "age", "age is missing" and "city=Oslo".
+        """Return the names of the encoded columns, such as "age", "age is missing" and "city=Oslo".
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns of the table, if `fit` has seen none.
+            Names of the columns of the table, if it had none in `fit`.
         """
         check_is_fitted(self, "columns_")
         new = self._input_names(input_features)
@@ -236,7 +236,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def save(self, path: Any) -> None:
-        """Write the fitted encoder to one file, from which `craftmaps.load` restores it."""
+        """Save the fitted encoder to a file, which `craftmaps.load` reads."""
         check_is_fitted(self, "columns_")
         model_file.save(self, path)
 

@@ -47,7 +47,7 @@ class LinearScale:
 class Unscaled:
     """No scaling."""
 
-    kind: ClassVar[str] = "as it is"
+    kind: ClassVar[str] = "unscaled"
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         return x

@@ -151,8 +151,8 @@ def _vocabulary(texts: list[str], counts: np.ndarray) -> tuple[np.ndarray, np.nd
 def _unit_rows(texts: list[str], vocabulary: np.ndarray, weights: np.ndarray) -> Any:
     """Weighted presence of n-grams in each string, divided by its length.
 
-    Products of sparse rows are added up row by row, so that a row is encoded to the same bits
-    whatever rows are encoded with it.
+    Products of sparse rows are added up row by row, so that the encoding of a row does not
+    depend on the other rows, to the last bit.
     """
     present = ngrams.presence(texts, vocabulary)
     lengths = np.sqrt(present @ np.square(weights))

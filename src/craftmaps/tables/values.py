@@ -1,4 +1,4 @@
-"""The values of one column, whatever library holds it: numbers, moments in time, or text."""
+"""The values of one column of any library: numbers, moments in time, or text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -23,9 +23,9 @@ _MEMORY = 8  # pairs of steps and changes of the gradient that L-BFGS keeps
 _ENOUGH_SLOPE = 0.9  # a step is taken unless the slope at its end is this share of the first, up
 _JITTER = 10.0  # units of rounding, times the mean of the diagonal, that keep P positive definite
 _LEAST_PASSES = 20  # of a descent, however late it is
-_SEARCH_TOLERANCE = 1e-3  # while alphas are compared
-_LEAST_SCALE = 1e-4  # of the first gain, with which smaller objectives are not compared
-_EQUAL = 5e-3  # relative difference of losses of rows held out that does not count
+_SEARCH_TOLERANCE = 1e-4  # while alphas are compared
+_START_TOLERANCE = 1e-3  # of the descent from zero, at a larger alpha, that others start from
+_EQUAL = 0.02  # relative difference of losses of rows held out that does not count
 _STEPS = 2  # alphas per decade
 _FIRST_ALPHA, _LAST_ALPHA = 0.01, 100.0  # where a search begins and ends, in mean curvatures
 
@@ -102,6 +102,8 @@ class Descent:
         The loss of rows held out, at `point`.
     trial : ndarray
         Where the function is to be evaluated next.
+    alpha : float
+        The penalty of the function.
     """
 
     point: np.ndarray
@@ -111,6 +113,7 @@ class Descent:
     trial: np.ndarray = field(init=False)
     held: float = 0.0
     stuck: bool = False
+    alpha: float = 0.0
 
     def __post_init__(self) -> None:
         self.trial = self.point
@@ -118,6 +121,39 @@ class Descent:
         self._step = 1.0
         self._direction = self._preconditioned = np.zeros_like(self.point)
         self._slope = 0.0
+
+    def at(
+        self, alpha: float, precondition: Preconditioner, penalize: Callable[..., np.ndarray]
+    ) -> "Descent":
+        """Where this descent is, with what it knows, for the same function with another penalty.
+
+        Only the penalty changes, which is quadratic: the value and the gradient here, and the
+        changes of the gradient along past steps, need no pass. `penalize` applies Q.
+        """
+        more, other = alpha - self.alpha, Descent(self.point, alpha=alpha)
+        assert self.gradient is not None
+        steps = [self.point, *(pair.step for pair in self._pairs)]
+        added = [more * penalize(step) for step in steps]
+        old = [self.gradient, *(pair.change for pair in self._pairs)]
+        changes = [a + b for a, b in zip(old, added, strict=True)]
+        solved = np.split(precondition(np.hstack(changes)), len(changes), axis=1)
+        for pair, change, solution in zip(self._pairs, changes[1:], solved[1:], strict=True):
+            product = float(np.vdot(pair.step, change))
+            other._pairs.append(_Pair(pair.step, change, solution, product))
+        value = self.value + float(np.vdot(self.point, added[0])) / 2
+        other.receive(value, changes[0], solved[0], self.held)
+        return other
+
+    @classmethod
+    def between(cls, descents: Sequence["Descent"]) -> "Descent":
+        """The mean of where descents at one alpha are, not evaluated yet.
+
+        It takes over what the first of them knows of the curvature, which differs little.
+        """
+        first = descents[0]
+        mean = cls(np.mean([descent.point for descent in descents], axis=0), alpha=first.alpha)
+        mean._pairs = list(first._pairs)
+        return mean
 
     def is_done(self, gain_of_interest: float) -> bool:
         """Whether the value can fall by no more than about that.
@@ -232,16 +268,28 @@ class Machine:
         return np.zeros((len(self.first.centre) + 1, self.n_outputs))
 
     def descend(
-        self, alpha: float, starts: Sequence[np.ndarray], folds: Sequence[int | None], tol: float
+        self,
+        alpha: float,
+        starts: Sequence[np.ndarray | Descent],
+        folds: Sequence[int | None],
+        tol: float,
     ) -> list[Descent]:
         """Minimize at one alpha, from several starts, each without the rows of a fold.
 
-        A descent ends where the objective can fall by no more than about `tol` of itself, or of
-        what it could fall by at first.
+        A start is a point, or a descent without the same fold, which was at any alpha if it was
+        evaluated.
+        A descent ends where the objective can fall by no more than about `tol` of what it could
+        fall by at first. That is no share of the objective itself: outliers may be most of one that
+        can hardly fall, and separable rows bring it to nearly nothing, where the passes that
+        another percent takes change no prediction for the better.
         """
         precondition = Preconditioner.of(self.first.hessian, self.first.weight, alpha, self.penalty)
         self.condition = precondition.condition()
-        descents = [Descent(start) for start in starts]
+        descents = []
+        for start in starts:
+            descent = start if isinstance(start, Descent) else Descent(start, alpha=alpha)
+            known = descent.gradient is not None
+            descents.append(descent.at(alpha, precondition, self._penalized) if known else descent)
         active, first = list(range(len(descents))), self.n_passes
         while active and self.n_passes < self.max_passes:
             if self.n_passes - first >= _LEAST_PASSES and not self.has_time:
@@ -260,7 +308,7 @@ class Machine:
                 descents[i].receive(value, gradient, solved[column], sums.held[column])
             if self._first_gain is None:
                 self._first_gain = max(descent.decrement**2 / 2 for descent in descents)
-            open_ = [i for i in active if not descents[i].is_done(tol * self._scale(descents[i]))]
+            open_ = [i for i in active if not descents[i].is_done(tol * self._first_gain)]
             active = [i for i in open_ if not descents[i].stuck]
             self.converged = self.converged and len(active) == len(open_)
         self.converged = self.converged and not active
@@ -271,15 +319,6 @@ class Machine:
         """Whether the deadline is still to come."""
         return time.monotonic() < self.deadline
 
-    def _scale(self, descent: Descent) -> float:
-        """What gains are compared with: the objective, or the first gain if that is less.
-
-        Outliers may be most of an objective that can hardly fall, and separable rows may bring the
-        objective to nearly nothing.
-        """
-        assert self._first_gain is not None
-        return max(min(descent.value, self._first_gain), _LEAST_SCALE * self._first_gain)
-
     def point(self, theta: np.ndarray, fold: int | None) -> Point:
         """Coefficients for features that are not centered."""
         coef = theta[:-1]
@@ -289,25 +328,29 @@ class Machine:
         self, sums: PassSums, column: int, theta: np.ndarray, alpha: float
     ) -> tuple[float, np.ndarray]:
         outputs = slice(column * self.n_outputs, (column + 1) * self.n_outputs)
-        coef, totals = theta[:-1], sums.totals[outputs]
-        penalized = coef if self.penalty is None else self.penalty @ coef
+        penalized, totals = alpha * self._penalized(theta), sums.totals[outputs]
         gradient = sums.gradients[:, outputs] - np.outer(self.first.centre, totals)
-        value = sums.values[column] + alpha / 2 * float(np.vdot(coef, penalized))
         last = totals if self.fit_intercept else np.zeros_like(totals)
-        return value, np.vstack([gradient + alpha * penalized, last])
+        value = sums.values[column] + float(np.vdot(theta, penalized)) / 2
+        return value, np.vstack([gradient, last]) + penalized
+
+    def _penalized(self, theta: np.ndarray) -> np.ndarray:
+        """Q times coefficients, and no penalty for the intercepts in the last row."""
+        coef = theta[:-1] if self.penalty is None else self.penalty @ theta[:-1]
+        return np.vstack([coef, np.zeros_like(theta[-1:])])
 
 
 @dataclass
 class Found:
     """The best alpha, all that were tried with their losses of rows held out, and where it ended.
 
-    `ends` are the points that the descents at the best alpha reached, one without each fold.
+    `ends` are the descents at the best alpha, one without each fold.
     """
 
     best: float
     alphas: np.ndarray
     scores: np.ndarray
-    ends: list[np.ndarray]
+    ends: list[Descent]
 
 
 def search(
@@ -317,21 +360,20 @@ def search(
 
     Given alphas are tried from the largest on, each from where the one before ended. Otherwise
     alpha begins at a hundredth of the mean curvature and is lowered by half decades as long as the
-    loss of rows held out falls, or raised if it rises at once.
+    loss of rows held out falls, or raised if it rises at once. Few rows decide where nearly all
+    are right, so the largest alpha is taken whose loss is within two percent of the least one.
     """
     tried: dict[float, float] = {}
-    reached: dict[float, list[np.ndarray]] = {}
-    ends: list[np.ndarray] = []
+    reached: dict[float, list[Descent]] = {}
+    ends: Sequence[np.ndarray | Descent] = [machine.start() for _ in folds]
 
     def improves(alpha: float) -> bool:
         nonlocal ends
-        descents = machine.descend(alpha, ends, folds, _SEARCH_TOLERANCE)
-        ends = reached[alpha] = [descent.point for descent in descents]
+        ends = reached[alpha] = machine.descend(alpha, ends, folds, _SEARCH_TOLERANCE)
         least = min(tried.values(), default=np.inf)
-        tried[alpha] = float(sum(descent.held for descent in descents))
+        tried[alpha] = float(sum(descent.held for descent in reached[alpha]))
         return tried[alpha] < (1 - _EQUAL) * least
 
-    ends = [machine.start() for _ in folds]
     if alphas is not None:
         for alpha in sorted(alphas, reverse=True):
             improves(alpha)
@@ -340,6 +382,8 @@ def search(
         first = round(_STEPS * np.log10(_FIRST_ALPHA * scale))
         last = np.floor(_STEPS * np.log10(_LAST_ALPHA * scale))
         power = first
+        # a larger penalty is quicker to minimize, and need not be minimized well
+        ends = machine.descend(10.0 ** ((power + 1) / _STEPS), ends, folds, _START_TOLERANCE)
         improves(10.0 ** (power / _STEPS))
         first_ends = ends
         for step in (-1, 1):
@@ -352,7 +396,6 @@ def search(
             if len(tried) > 2:
                 break
             power, ends = first, first_ends
-    # the largest alpha that is as good as the best: rounding does not choose
     good = (1 + _EQUAL) * min(tried.values())
     best = max(alpha for alpha in tried if tried[alpha] <= good)
     every = np.array(sorted(tried))

@@ -9,7 +9,7 @@ from craftmaps.learn.solvers.precision import FLOOR
 from craftmaps.validation import warn
 
 ALPHAS_PER_DECADE = 4
-EQUAL_SCORES = 1e-3  # relative difference of scores that does not count
+EQUAL_SCORES = 5e-3  # relative difference of scores that does not count
 _FIRST_ALPHA = 1e-4  # where a search begins, relative to the trace
 _STEPS = (ALPHAS_PER_DECADE, ALPHAS_PER_DECADE // 2, ALPHAS_PER_DECADE // 4)
 _LEAST_ALPHA = float(np.finfo(np.float64).tiny)
@@ -90,7 +90,10 @@ def best_alpha(alphas: Any, scores: np.ndarray, per_target: bool) -> np.ndarray:
 
 
 def largest_of_best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:
-    """The largest alpha whose score is the best to a thousandth: rounding does not choose."""
+    """The largest alpha whose score is within half a percent of the best.
+
+    Curves are flat around their minimum, and the rows that are left out decide no finer.
+    """
     scores = scores if per_target else scores.sum(axis=1)
     good = scores <= (1 + EQUAL_SCORES) * scores.min(axis=0)
     return np.asarray(alphas[::-1][good[::-1].argmax(axis=0)])

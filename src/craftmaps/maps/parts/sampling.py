@@ -68,7 +68,7 @@ def structured(
 
     A rotation H P D_1 H D_0 is common to as many blocks as there are sign sets S_b. These make the
     blocks as far from each other as bases can be: rows of two of them have inner products of
-    1/sqrt(size), where rows of independent blocks have that only in the mean square.
+    1/sqrt(size), while rows of independent blocks have it only on average.
     """
     size = max(MIN_ROTATION, padded_length(d))
     scales = _mixture("structured", kernel, n, rng)
@@ -95,10 +95,11 @@ def fastfood(
 ) -> FastfoodFrequencies:
     """S H G P H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
 
-    Rows of one block share G and vary together, which makes the error up to a third larger than
-    that of independent frequencies. So a quarter of the rows of each block is used, which leaves
-    about a tenth. B and the permutation P are drawn once, and P H B x made once, for all blocks:
-    whatever it is, the normal G makes every row exact in the mean, so blocks stay uncorrelated.
+    Rows of one block share G and are correlated, which makes the error up to a third larger than
+    with independent frequencies. Only a quarter of the rows of each block is used, which lowers
+    this excess to about a tenth. B and the permutation P are drawn once, and P H B x is computed
+    once, for all blocks. The normal G makes every row unbiased for any B and P, so blocks stay
+    uncorrelated.
     """
     size = max(MIN_ROTATION, padded_length(d))
     used = size // 4

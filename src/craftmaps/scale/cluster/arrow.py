@@ -20,7 +20,7 @@ def rows_of(
 ) -> tuple[Any, Any, np.ndarray | None]:
     """X, y and weights of a batch; y is None without labels, and a matrix for several.
 
-    With `tables`, plain columns are a table, whatever they hold.
+    With `tables`, plain columns are a table of any types.
     """
     nested = len(features) == 1 and pa.types.is_nested(batch.schema.field(features[0]).type)
     if tables and not nested:

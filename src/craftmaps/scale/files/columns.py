@@ -1,5 +1,6 @@
 """Which columns of a table are X, y and weights, and Arrow columns as arrays."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +65,7 @@ def choose(names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
 
 
 def choose_like(first: Layout, names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
-    """The same columns by name in a later file, whatever their order there.
+    """The same columns by name in a later file, in any order.
 
     Where the options choose no columns, the file must not have others.
     """
@@ -131,7 +132,10 @@ def is_text(kind: Any) -> bool:
 
 def told(name: Any, texts: Any, kind: str, row: int) -> tuple[Any, str]:
     """Say what is wrong with a value of a column, given as it is written in the file."""
-    return name, f"{texts[row].as_py()!r} is not a {kind}"
+    text = texts[row].as_py()
+    has_comma = kind == "number" and re.fullmatch(r"[+-]?\d+,\d+", text)
+    way_out = "; decimal=',', or --decimal , in a terminal, reads decimal commas"
+    return name, f"{text!r} is not a {kind}{way_out if has_comma else ''}"
 
 
 def plain_type(kind: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 IN_PYTHON = {  # what helps, by the keyword of `read`
     "on_bad_rows": "on_bad_rows='skip' leaves such rows out",
-    "table": "on_bad_rows='skip' leaves such rows out, and table=True takes them as they are",
+    "table": "on_bad_rows='skip' leaves such rows out, and table=True reads them as a table",
     "format": "give format='csv', or the name of another format",
     "columns": "choose the columns to read with columns=[...]",
     "n_columns": "n_columns= says how many there are",
@@ -59,7 +59,7 @@ class BadRowError(FileError):
 
 @contextmanager
 def refusing_damage(path: str, kind: str) -> Iterator[None]:
-    """Turn whatever a parser raises about damaged bytes into one sentence that names the file.
+    """Turn the errors of a parser about damaged bytes into one sentence that names the file.
 
     NumPy, zipfile and pyarrow raise a dozen different types of exceptions about such bytes.
     """

@@ -43,7 +43,7 @@ class ParquetFiles:
             self._checked(whole.schema.field(self._first.names[place]), paths[0])
         self._bad_rows = BadRows(options, "row", names, tables=True)
         self._piece_rows = options.block_rows
-        self._tabular = True  # so that the first rows are read, whatever they hold
+        self._tabular = True  # so that the first rows are read, of any types
         self._tabular = options.as_tables(self._shares_of_numbers())
         row_bytes = 8 * len(names)
         self._dtype = np.dtype(np.float64)

@@ -1,7 +1,7 @@
 """Rows of svmlight (libsvm) texts as CSR matrices.
 
 sklearn.datasets.load_svmlight_file reads 26 MB/s where the compiled loop reads 104 (see
-benchmarks/RESULTS.md), holds Python's lock meanwhile, so that nothing is learned beside it, and
+benchmarks/RESULTS.md), holds Python's lock, so that nothing can be learned at the same time, and
 names no lines in its errors. That is why the loop stays.
 """
 
