@@ -164,4 +164,4 @@ class ClassLearner(ClassifierMixin, Learner):
             return weights
         counts = np.bincount(targets, minlength=len(self.classes_))
         by_class = class_factors(self.class_weight, self.classes_, counts)[targets]
-        return by_class if weights is None else weights * by_class
+        return np.asarray(by_class if weights is None else weights * by_class)
