@@ -3,8 +3,6 @@
 import csv
 import gzip
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -13,21 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import craftmaps
+from commands import run
 from craftmaps.cli.demo_table import flats
 from craftmaps.cli.main import craftmaps as command_line
 from craftmaps.scale.files import text
 
-PROGRAM = [sys.executable, "-m", "craftmaps.cli.main"]
 FAST = ("--kernel", "rbf", "--components", "64")  # no search
-
-
-def run(line, folder, code=0):
-    """What a real process writes to standard output and standard error."""
-    words = [*PROGRAM, *line.split()[1:]]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=500)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
 
 
 def here(*words):
