@@ -21,21 +21,29 @@ def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
     return statistics.median(once(work) for _ in range(repeats))
 
 
-def once(work: Callable[[], Any]) -> float:
+def once(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
     """Time of a single call."""
-    start = time.perf_counter()
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def alternating(works: dict[str, Callable[[], Any]], repeats: int = 5) -> dict[str, float]:
-    """Median times of several works, taken in turns so that a noisy moment meets all of them."""
+def alternating(
+    works: dict[str, Callable[[], Any]],
+    repeats: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
+    """Median times of several works, taken in turns so that a noisy moment meets all of them.
+
+    With time.process_time as `clock`, it is CPU time, which other processes of a busy machine
+    change less.
+    """
     for work in works.values():
         work()
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
-            times[name].append(once(work))
+            times[name].append(once(work, clock))
     return {name: statistics.median(values) for name, values in times.items()}
 
 

@@ -11,12 +11,15 @@ from reproduction.spec import Panel, Spec, key_of
 from reproduction.store import Results
 
 _MOST_POINTS = 6  # of a curve in a table
+_COMMIT_DIGITS = 10
 _OLDER = " (older learner)"  # behind the name of a row that is kept
 
 
 def section(spec: Spec, results: Results, quick: bool = False) -> list[str]:
     """Protocol, panels, claims, and where all of it was measured, as blocks of Markdown."""
     blocks = [heading(2, spec.title), escaped(f"{spec.paper}."), escaped(spec.protocol)]
+    if spec.rows:
+        blocks += ["Rows that are not in the paper:", bullets(spec.rows)]
     if spec.choices:
         blocks += ["Choices where the paper is silent:", bullets(spec.choices)]
     for panel in spec.panels:
@@ -148,7 +151,10 @@ def _measured(spec: Spec, results: Results, quick: bool) -> Iterator[str]:
     yield heading(3, "Where it was measured")
     places: dict[str, list[dict[str, Any]]] = {}
     for row in rows.values():
-        places.setdefault(json.dumps(row.get("environment") or {}), []).append(row)
+        place = {
+            name: one for name, one in (row.get("environment") or {}).items() if name != "commit"
+        }
+        places.setdefault(json.dumps(place), []).append(row)
     items = [_place(json.loads(place), made) for place, made in places.items()]
     checksums = sorted(
         {
@@ -167,8 +173,19 @@ def _place(environment: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     if not environment:
         return f"{runs}, on a machine that is not known."
     versions = ", ".join(f"{name} {one}" for name, one in environment["versions"].items())
+    threads = f"{environment['threads']} {'thread' if environment['threads'] == 1 else 'threads'}"
     text = (
-        f"{runs} on {environment['cpu']}, {environment['cores']} cores, "
-        f"{environment['threads']} threads; Python {environment['python']}, {versions}"
+        f"{runs} on {environment['cpu']}, {environment['cores']} cores, {threads}; "
+        f"Python {environment['python']}, {versions}"
     )
-    return text + (f"; commit {environment['commit']}." if environment.get("commit") else ".")
+    made = dict.fromkeys(row["environment"].get("commit") for row in rows)
+    commits = [_short(commit) for commit in made if commit]
+    if not commits:
+        return f"{text}."
+    return f"{text}; {'commit' if len(commits) == 1 else 'commits'} {', '.join(commits)}."
+
+
+def _short(commit: str) -> str:
+    """The first digits of a commit, and whether the checkout had changes."""
+    digits, _, rest = commit.partition(" ")
+    return f"{digits[:_COMMIT_DIGITS]} {rest}".strip()

@@ -151,7 +151,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Spec:
-    """A table or a figure: its panels, its claims, and the choices that the paper leaves open."""
+    """A table or a figure: its panels, its claims, and the choices that the paper leaves open.
+
+    `rows` says what methods are that the paper does not have.
+    """
 
     name: str
     title: str
@@ -160,6 +163,7 @@ class Spec:
     choices: list[str]
     panels: list[Panel]
     claims: list[Claim]
+    rows: list[str] = field(default_factory=list)
 
     def runs(self, quick: bool = False, seeds: int | None = None) -> list[Run]:
         """All runs of all panels, equal ones once."""

@@ -40,6 +40,7 @@ def session(master):
         "spark.executor.extraJavaOptions": QUICK,
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
         "spark.sql.shuffle.partitions": "2",
+        "spark.shuffle.io.retryWait": "100ms",  # an executor that was killed does not answer
     }
     builder = SparkSession.builder.master(master)
     for name, value in settings.items():

@@ -79,8 +79,11 @@ def warn_renamed(old: str, new: str) -> None:
     warn(f"{old} is now called {new}; the old name will be removed in 0.3.", FutureWarning)
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code, outside this package and other libraries."""
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's code, outside this package and other libraries.
+
+    A warning that carries its parts is its own category.
+    """
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

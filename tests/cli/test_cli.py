@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from click.testing import CliRunner
 from sklearn.datasets import load_digits, load_wine
 
 import craftmaps
+from commands import run
 from craftmaps.cli import options
 from craftmaps.cli.main import craftmaps as command_line
 from craftmaps.storage import array_file
@@ -34,17 +34,6 @@ def here(*words):
     done = CliRunner().invoke(command_line, [*map(str, words), "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
-
-
-def run(line, folder, code=0):
-    """Run `craftmaps ...` and return what it wrote to standard output and standard error."""
-    words = [*PROGRAM, *shlex.split(line)[1:]]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    assert "\x1b" not in done.stdout + done.stderr, "colours in a pipe"
-    assert "\r" not in done.stderr, "a progress bar in a pipe"
-    return done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +72,7 @@ def folder(tmp_path_factory):
 def examples():
     """The examples of every --help, in an order in which files are made before they are used."""
     for command in ("", *COMMANDS):
-        words = [*PROGRAM, *command.split(), "--help"]
-        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        text, _ = run(f"craftmaps {command} --help", ".")
         found = re.findall(r"^\s+(craftmaps .*)$", text.partition("Example:")[2], flags=re.M)
         assert found, f"{command} --help shows no example"
         yield command, found

@@ -308,6 +308,11 @@ def test_names_derive_from_the_public_classes():
         "TensorSketch",
     }
     assert "CompositionalMap" in names.maps_for(Composed())
+    assert set(names.losses()) == {"auto", "log", "squared", "huber", "quantile"}
+    assert set(names.scalings()) >= {"none", "standard", "minmax", "quantile"}
+    scaling = Name(names.scalings, ("deviation",))
+    assert scaling.convert("deviation", None, None) == "deviation"
+    assert "deviation" not in scaling.get_metavar(None)
 
 
 def test_the_old_name_of_checkpoint_every(digits, tmp_path):

@@ -3,8 +3,6 @@
 import csv
 import gzip
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -13,21 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import craftmaps
+from commands import run
 from craftmaps.cli.demo_table import flats
 from craftmaps.cli.main import craftmaps as command_line
 from craftmaps.scale.files import text
 
-PROGRAM = [sys.executable, "-m", "craftmaps.cli.main"]
 FAST = ("--kernel", "rbf", "--components", "64")  # no search
-
-
-def run(line, folder, code=0):
-    """What a real process writes to standard output and standard error."""
-    words = [*PROGRAM, *line.split()[1:]]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=500)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
 
 
 def here(*words):
@@ -104,7 +93,8 @@ def test_from_a_csv_file_to_onnx_in_three_commands(folder):
     assert "built      number    2 columns: standardized" in out
     assert "expected error: " in out
     assert "no two rows have the same value of 'id'" in err
-    out, _ = run("craftmaps predict m.craft new.parquet -o out.csv --proba --keep id", folder)
+    assert "leave it out with --drop id, unless" in err
+    out, _ = run("craftmaps predict m.craft new.parquet -o out.csv --proba --keep id,id", folder)
     assert out.startswith("rows:   60\n")
     out, _ = run("craftmaps export m.craft -o m.onnx", folder)
     assert "id (string), size (double), built (double)" in out
@@ -241,7 +231,7 @@ def test_what_cannot_be_learned_from_is_named(tmp_path):
         ("evaluate fast.craft flats.csv", "name the column of targets: --target COLUMN"),
         (
             "evaluate fast.craft flats.csv --target high --plot p.xls",
-            "ends in .png or .svg or .pdf",
+            "--plot must be a file that ends in .png or .svg or .pdf",
         ),
     ],
 )

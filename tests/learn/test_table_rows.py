@@ -13,6 +13,7 @@ from craftmaps import (
     FourierFeatures,
     Gaussian,
     KernelClassifier,
+    KernelPCA,
     KernelRegressor,
     OnePassClassifier,
     OnePassRegressor,
@@ -262,6 +263,23 @@ def test_a_missing_label_is_named(missing, data, labels):
     labels[3] = missing
     with pytest.raises(ValueError, match="the target of row 3 is missing"):
         classifier().fit(data, labels)
+
+
+@pytest.mark.parametrize("learner", [KernelClassifier(MAP), KernelRegressor(MAP)])
+def test_a_table_without_targets_is_refused(learner, data):
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        learner.fit(data, None)
+
+
+@pytest.mark.parametrize("X", [{"a": ["x", "y"]}, np.eye(2)], ids=["table", "array"])
+def test_dates_are_no_numbers_to_predict(X):
+    with pytest.raises(ValueError, match="takes numbers as targets, got datetime64"):
+        KernelRegressor(MAP).fit(X, np.array(["2024-01-01", "2024-01-02"], "M8[s]"))
+
+
+def test_principal_components_of_text_point_to_the_encoder():
+    with pytest.raises(ValueError, match=r"KernelPCA takes numbers, .* with TableEncoder first"):
+        KernelPCA(MAP).fit(pd.DataFrame({"a": ["x", "y"]}))
 
 
 def test_regressors_point_to_classifiers_if_targets_are_text(data, labels):

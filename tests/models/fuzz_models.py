@@ -67,6 +67,7 @@ import cases
 
 SECONDS_PER_CASE = 60  # of computing, among them those of the compiler
 BYTES_PER_WORKER = 6 << 30
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a file here waits for no disk
 NUMBERS = [-1, 0, 1, 2, 3, 5, 8, 12, 13, 16, 100, 255, 65_536, 2**31, 2**63 - 1]
 FLOATS = [0.0, -1.0, 0.5, 1e-300, 1e300, float("nan"), float("inf")]
 OTHERS = [
@@ -209,7 +210,7 @@ def models():
 def specimens():
     """Name, header and arrays of each saved model."""
     saved = []
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, model, options in models():
             path = Path(folder, "model.craft")
@@ -463,7 +464,7 @@ def work(seed, first, last):
     resource.setrlimit(resource.RLIMIT_AS, (BYTES_PER_WORKER, BYTES_PER_WORKER))
     if os.environ.get("NUMBA_BOUNDSCHECK") == "1":
         check_that_bounds_are_checked()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         path = Path(folder, "model.craft")
         for _, header, arrays in specimens():  # most loops are compiled here, if they are not yet
             array_file.write(path, "model", header, arrays)

@@ -22,7 +22,7 @@ def test_every_class_that_a_file_can_hold_is_attacked():
 
 
 def test_altered_models_are_refused_or_work():
-    counts, findings = fuzz(300, seed=0)
+    counts, findings = fuzz(300, seed=0, n_processes=1)
     assert not findings
     assert counts["refused"] > 100
     assert counts["used"] > 10
@@ -30,7 +30,8 @@ def test_altered_models_are_refused_or_work():
 
 @pytest.mark.slow
 def test_many_altered_models_are_refused_or_work(tmp_path_factory):
-    """With loops that check their bounds."""
-    counts, findings = fuzz(20_000, seed=1, cache_folder=tmp_path_factory.mktemp("numba"))
+    """With loops that check their bounds, which one process compiles."""
+    folder = tmp_path_factory.mktemp("numba")
+    counts, findings = fuzz(20_000, seed=1, n_processes=1, cache_folder=folder)
     assert not findings
     assert sum(counts.values()) == 20_000

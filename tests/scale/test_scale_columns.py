@@ -22,6 +22,14 @@ def write(table, path):
     table.to_parquet(path) if path.suffix == ".parquet" else table.to_csv(path, index=False)
 
 
+def test_names_with_spaces_around_them_are_found(tmp_path):
+    (tmp_path / "t.csv").write_text("a, b, y\n1, 2, 3\n4, 5, 6\n")
+    rows = read(tmp_path / "t.csv", target="y")
+    assert rows.names == ["a", " b"]
+    ((X, y),) = rows
+    assert (X.tolist(), y.tolist()) == ([[1, 2], [4, 5]], [3, 6])
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("columns", [None, ["c", "a"], [2, 0]])
 def test_columns_in_another_order_are_found_by_name(suffix, columns, table, tmp_path):

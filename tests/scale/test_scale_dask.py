@@ -90,9 +90,10 @@ def test_equals_the_local_fit_bit_for_bit_the_same_again(cluster, data, feature_
 def test_the_log_loss_equals_the_local_fit(cluster, data, feature_map):
     """Chunks of known and of unknown lengths, for the same places of rows."""
     X, y = arrays(data)
-    local = KernelClassifier(feature_map, class_weight="balanced").fit(*data)
+    estimator = KernelClassifier(feature_map, class_weight="balanced", alpha=[10.0, 100.0])
+    local = clone(estimator).fit(*data)
     for rows in ((X, y), (X[X[:, 0] > -100], y[X[:, 0] > -100])):
-        found = fit(KernelClassifier(feature_map, class_weight="balanced"), *rows)
+        found = fit(estimator, *rows)
         assert found.alpha_ == local.alpha_
         scores = predict(found, X, "decision_function").compute()
         np.testing.assert_allclose(scores, local.decision_function(data[0]), atol=1e-5)

@@ -280,7 +280,7 @@ def test_a_number_that_is_missing_in_all_rows_at_prediction_is_no_text():
 
 @pytest.mark.parametrize(
     "column",
-    [[[1], [2], [3]], [b"1", b"2", b"3"], [{"a": 1}, {"a": 2}, None]],
+    [[[1], [2], [3]], [b"1", b"2", b"3"], [{"a": 1}, {"a": 2}, None], [object(), object(), None]],
 )
 @pytest.mark.parametrize("form", [dict, pd.DataFrame, pl.DataFrame])
 def test_what_cannot_be_encoded_is_named(form, column):
@@ -289,6 +289,24 @@ def test_what_cannot_be_encoded_is_named(form, column):
         TableEncoder().fit(table)
     encoder = TableEncoder({"tags": "drop", "blob": "drop"}).fit(table)
     assert encoder.transform(table).shape == (3, 1)
+
+
+def test_complex_numbers_are_no_text():
+    with pytest.raises(TypeError, match="column 'z' has values of type complex"):
+        TableEncoder().fit(pd.DataFrame({"z": [1j, 2j, 3j]}))
+
+
+def test_the_line_of_a_column_is_one_line_whatever_its_levels():
+    table = {"note": ["two\nlines", "long " * 30, "b"] * 2}
+    assert TableEncoder().fit(table).summary() == (
+        f"note  category  3 columns: 3 levels: b, {'long ' * 7}[...], two lines"
+    )
+
+
+def test_two_columns_of_one_name_are_refused():
+    table = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"two columns of the table have one name \(.* 'a' 2"):
+        TableEncoder().fit(table)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,11 @@ from craftmaps import (
     feature_map,
 )
 from craftmaps.cli import names
+from craftmaps.cli.options import PARTS_OF_A_MAP
 from craftmaps.cli.rows import Survey
 from craftmaps.diagnose import recommend
 from craftmaps.kernels import DotProductKernel
+from craftmaps.learn import kernel_classifier, kernel_regressor
 from craftmaps.maps.parts.images import image_shape
 from craftmaps.maps.scaled import scaled_rows
 from craftmaps.search.budget import Budget
@@ -36,10 +38,10 @@ def learner(seen: Survey, **given: Any) -> Any:
 
     It searches for a map unless the options name one. Rows of a table are encoded first.
     """
-    loss = _loss(given["loss"], seen.classes is not None)
     kinds = {name: kind for name, kind in given["kinds"].items() if kind != "drop"}
     encoder = TableEncoder(columns=kinds or None) if is_table(seen.X) else None
     alpha = "auto" if given["alpha"] is None else given["alpha"]
+    loss = _loss(given["loss"], seen.classes is not None)
     shared = {"loss": loss, "alpha": alpha, "encoder": encoder, "map_rows": given["map_rows"]}
     kind = KernelRegressor if seen.classes is None else KernelClassifier
     if given["images"] and is_table(seen.X):
@@ -54,8 +56,7 @@ def learner(seen: Survey, **given: Any) -> Any:
 
 def names_a_map(given: dict[str, Any]) -> bool:
     """Whether the options of `fit` give a part of a map, so that there is no search."""
-    parts = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
-    return bool(given["metric"]) or any(given[name] is not None for name in parts)
+    return bool(given["metric"]) or any(given[name] is not None for name in PARTS_OF_A_MAP)
 
 
 def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
@@ -78,12 +79,10 @@ def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
 def _loss(given: str | None, classification: bool) -> str:
     if given is None:
         return "auto" if classification else "squared"
-    if given == "log" and not classification:
-        raise click.UsageError("--loss log is for classes, and the target is measured numbers.")
-    if given in ("huber", "quantile") and classification:
-        raise click.UsageError(
-            f"--loss {given} is for measured numbers, and the target is classes."
-        )
+    if given not in (kernel_classifier.LOSSES if classification else kernel_regressor.LOSSES):
+        tasks = ["classes", "measured numbers"]
+        there, here = tasks[::-1] if classification else tasks
+        raise click.UsageError(f"--loss {given} is for {there}, and the target is {here}.")
     return given
 
 
@@ -126,9 +125,13 @@ def scaled(
 def _scaling(kernel: Any, scale: str | None, unit_norm: bool | None, X: Any) -> tuple[str, bool]:
     dot_product = isinstance(kernel, DotProductKernel)
     if scale is None:
-        sparse = hasattr(X, "tocsr")
-        scale = "none" if dot_product else "std" if sparse else "standard"
+        scale = "none" if dot_product else standard_scaling(X)
     return scale, dot_product if unit_norm is None else unit_norm
+
+
+def standard_scaling(X: Any) -> str:
+    """The name of the scaling that makes columns comparable and keeps sparse rows sparse."""
+    return "std" if hasattr(X, "tocsr") else "standard"
 
 
 def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:

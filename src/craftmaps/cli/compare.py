@@ -82,10 +82,10 @@ def _encoded(X: Any) -> Any:
 
 def _scaled(X: Any, scale: str | None, unit_norm: bool | None) -> Any:
     """The rows as the maps are to see them."""
+    from craftmaps.cli.choice import standard_scaling
     from craftmaps.maps.scaled import scaled_rows
 
-    default = "std" if hasattr(X, "tocsr") else "standard"
-    return scaled_rows(X, scale or default, unit_norm is not False)
+    return scaled_rows(X, scale or standard_scaling(X), unit_norm is not False)
 
 
 def _sizes(text: str) -> list[int]:

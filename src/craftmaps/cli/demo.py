@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from craftmaps.cli import options
+from craftmaps.plots import finish, new_figure
 
 _SIZES = (64, 128, 256, 512, 1024)
 _OUTPUT = Path("demo-output/digits.png")
@@ -111,12 +112,7 @@ def _measured_table() -> tuple[str, dict[str, float]]:
 
 def _plot(rows: list[dict[str, Any]]) -> None:
     """Test error against the number of features."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8.5, 4.2), layout="constrained")
+    figure, axes = new_figure(8.5, 4.2)
     exact = [row for row in rows if row["n_components"] is None]
     for row, style in zip(exact, ("-", "--"), strict=True):
         axes.axhline(row["error"], color="0.4", linestyle=style, label=row["model"])
@@ -131,7 +127,7 @@ def _plot(rows: list[dict[str, Any]]) -> None:
     axes.set_title("Digits: a linear learner on random features against an exact kernel SVM")
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     _OUTPUT.parent.mkdir(exist_ok=True)
-    figure.savefig(_OUTPUT, dpi=150)
+    finish(figure, _OUTPUT)
 
 
 if __name__ == "__main__":

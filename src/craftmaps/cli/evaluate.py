@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from craftmaps.cli import options
+from craftmaps.plots import figure_class
 
 _MAX_SHOWN_CLASSES = 20  # in a table of confusions
 _MAX_KEPT_SCORES = 50_000_000  # of rows times classes, for the area under the curve
@@ -35,8 +36,8 @@ def evaluate(
       craftmaps evaluate model.craft test.csv --target class
     """
     if plot is not None:
-        options.check_output(plot, (".png", ".svg", ".pdf"))
-        _check_matplotlib()
+        options.check_output(plot, (".png", ".svg", ".pdf"), "--plot")
+        figure_class()  # raises an error before the work if there is none
     import numpy as np
 
     from craftmaps.cli.rows import model_of, model_rows
@@ -167,12 +168,3 @@ def _one_column(y: Any) -> Any:
 def _some(blocks: list[Any]) -> None:
     if not blocks:
         raise ValueError("there are no rows in these files.")
-
-
-def _check_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "plots are drawn with matplotlib: pip install 'craftmaps[plots]'."
-        ) from error

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 
 from craftmaps.cli.measures import share
+from craftmaps.plots import finish, new_figure
 
 _N_BINS = 10
 _MAX_NAMED_CLASSES = 20
@@ -15,16 +14,14 @@ _MAX_POINTS = 5_000  # drawn one by one
 
 def save(path: str, drawn: dict[str, Any]) -> None:
     """Write the picture of a classifier or of a regressor; `drawn` is what `evaluate` collects."""
-    matplotlib.use("Agg")
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = new_figure(10, 4.2, n_axes=2)
     if "classes" in drawn:
         _calibration(left, **drawn)
         _confusion(right, drawn["classes"], drawn["confusion"])
     else:
         _agreement(left, drawn["y"], drawn["predicted"])
         _residuals(right, drawn["predicted"] - drawn["y"])
-    figure.savefig(path, dpi=150)
+    finish(figure, path)
 
 
 def _calibration(axes: Any, classes: Any, y: Any, predicted: Any, scores: Any, **_: Any) -> None:

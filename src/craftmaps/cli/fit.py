@@ -7,10 +7,7 @@ from typing import Any
 import click
 
 from craftmaps.cli import options
-from craftmaps.cli.names import Name, maps
-
-_PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
-_KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
+from craftmaps.cli.names import Name, losses, maps
 
 
 @click.command()
@@ -38,7 +35,7 @@ _KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 )
 @click.option(
     "--loss",
-    type=click.Choice(("log", "squared", "huber", "quantile")),
+    type=Name(losses),
     help="The loss; default: chosen for classes, squared for numbers.",
 )
 @click.option(
@@ -98,7 +95,7 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
 
 def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
     """Complain about options that do not go together, before anything is read."""
-    named = [name for name in _PARTS_OF_A_MAP if given[name] is not None]
+    named = [name for name in options.PARTS_OF_A_MAP if given[name] is not None]
     for name in named:
         option = name.removesuffix("_name").replace("_", "-")
         if auto:
@@ -181,12 +178,14 @@ def _facts(learner: Any, seen: Any) -> dict[str, Any]:
 
 def _kinds(given: tuple[str, ...]) -> dict[str, str]:
     """The kinds of columns by name, from words such as zip=category."""
+    from craftmaps.tables.kinds import KINDS
+
     kinds = {}
     for word in options.listed(given):
         name, _, kind = word.rpartition("=")
-        if not name or kind not in _KINDS:
+        if not name or kind not in KINDS:
             raise click.UsageError(
-                f"--as must be COLUMN=KIND, and a KIND is {', '.join(_KINDS)}; got {word!r}."
+                f"--as must be COLUMN=KIND, and a KIND is {', '.join(KINDS)}; got {word!r}."
             )
         kinds[name] = kind
     return kinds

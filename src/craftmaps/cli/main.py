@@ -18,14 +18,15 @@ from craftmaps.cli.options import StoppedError
 from craftmaps.cli.predict import predict
 from craftmaps.scale.files.errors import FileError
 
-ADVICE = {  # what helps in a terminal, by the option of the library
+ADVICE = {  # what helps in a terminal, by the option or the doubt of the library
     "on_bad_rows": "--skip-bad-rows leaves such rows out",
     "table": "--skip-bad-rows leaves such rows out",
     "format": "give --format",
     "columns": "choose the columns to read with --columns",
+    "key": "leave it out with --drop {name}, unless it says something about new rows",
+    "order": "use --as {name}=dayfirst, or --as {name}=date if the month comes first",
+    "number": "read decimal commas with --decimal , or keep the text with --as {name}=text",
 }
-
-
 _WARNED: set[str] = set()
 
 
@@ -102,7 +103,8 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> Any:
-    text = " ".join(str(message).split())
+    told = message.worded(ADVICE) if hasattr(message, "worded") else str(message)
+    text = " ".join(told.split())
     if text not in _WARNED:  # files are read several times
         _WARNED.add(text)
         click.echo(f"craftmaps: warning: {text}", err=True)

@@ -19,6 +19,20 @@ def formats() -> dict[str, Any]:
     return SUFFIXES
 
 
+def scalings() -> dict[str, Any]:
+    """Scalings of columns that a `ScaledMap` knows."""
+    from craftmaps.maps.scaled import COLUMNS
+
+    return dict.fromkeys(COLUMNS)
+
+
+def losses() -> dict[str, Any]:
+    """Losses of classifiers and regressors."""
+    from craftmaps.learn import kernel_classifier, kernel_regressor
+
+    return dict.fromkeys([*kernel_classifier.LOSSES, *kernel_regressor.LOSSES])
+
+
 def kernels() -> dict[str, type]:
     """Public kernels that need no argument, by their short names or the names of their classes."""
     from craftmaps import kernels as room
@@ -58,17 +72,24 @@ def maps_for(kernel: Any) -> dict[str, Any]:
 
 
 class Name(click.ParamType):
-    """One of some names that are found when they are needed; hyphens may be left out."""
+    """One of some names that are found when they are needed; hyphens may be left out.
+
+    `old_names` of earlier releases are understood, and not shown.
+    """
 
     name = "name"
 
-    def __init__(self, names: Callable[[], dict[str, Any]]) -> None:
-        self._names = names
+    def __init__(
+        self, names: Callable[[], dict[str, Any]], old_names: tuple[str, ...] = ()
+    ) -> None:
+        self._names, self._old_names = names, old_names
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(self._names())}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self._old_names:
+            return value
         known = {name.replace("-", ""): name for name in self._names()}
         if value.replace("-", "") not in known:
             self.fail(f"{value!r} is not one of {', '.join(known.values())}.", param, ctx)

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from craftmaps.cli.names import Name, formats, kernels
+from craftmaps.cli.names import Name, formats, kernels, scalings
 
 
 class StoppedError(Exception):
@@ -74,11 +74,11 @@ def check_target(target: str | None, data: tuple[str, ...], format: str | None) 
         raise click.UsageError("name the column of targets: --target COLUMN.")
 
 
-def check_output(path: str, suffixes: tuple[str, ...] = ()) -> None:
+def check_output(path: str, suffixes: tuple[str, ...] = (), option: str = "-o") -> None:
     """Raise unless a file can be written there, before any work is done."""
     if suffixes and not path.lower().endswith(suffixes):
         raise click.UsageError(
-            f"-o must be a file that ends in {' or '.join(suffixes)}, got {path}."
+            f"{option} must be a file that ends in {' or '.join(suffixes)}, got {path}."
         )
     from craftmaps.storage.atomic import check_place
 
@@ -129,16 +129,15 @@ kernel = together(
     click.option("--coef0", type=float, help="Constant of the poly kernel; default: 1."),
 )
 
-SCALINGS = ("none", "center", "standard", "std", "minmax", "maxabs")
-OLD_SCALINGS = ("centre", "deviation", "range", "maximum")  # understood, with a warning
+PARTS_OF_A_MAP = ("kernel", "degree", "gamma", "coef0", "map_name", "scale", "unit_norm")
+_OLD_SCALINGS = ("centre", "deviation", "range", "maximum")  # the library warns about them
 
 scaling = together(
     click.option(
         "--scale",
-        type=click.Choice((*SCALINGS, *OLD_SCALINGS)),
-        metavar=f"[{'|'.join(SCALINGS)}]",
+        type=Name(scalings, _OLD_SCALINGS),
         help="How to scale each column: not at all, to mean 0, to mean 0 and deviation 1, to "
-        "deviation 1, to [0, 1], to [-1, 1].",
+        "deviation 1, to [0, 1], to [-1, 1], to a normal distribution.",
     ),
     click.option(
         "--unit-norm/--no-unit-norm", default=None, help="Scale rows to length 1, or not."
@@ -147,8 +146,12 @@ scaling = together(
 
 
 def listed(words: tuple[str, ...]) -> list[str]:
-    """The names in an option that may be given several times, with commas between names."""
-    return [name.strip() for word in words for name in word.split(",") if name.strip()]
+    """The names in an option that may be given several times, with commas between names.
+
+    A name that is given twice counts once.
+    """
+    names = (name.strip() for word in words for name in word.split(","))
+    return [name for name in dict.fromkeys(names) if name]
 
 
 def encoding(model: Any) -> dict[str, Any]:

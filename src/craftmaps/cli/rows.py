@@ -11,7 +11,7 @@ from craftmaps.cli.options import check_target
 from craftmaps.learn.map_rows import StreamSample
 from craftmaps.scale.blocks import Blocks, read
 from craftmaps.scale.files.errors import BadRowError
-from craftmaps.scale.files.paths import format_of
+from craftmaps.scale.files.paths import TABLES, format_of
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
@@ -84,7 +84,9 @@ def open_rows(
     for option, given in (("--drop", dropped), ("--as", [*(kinds or {})])):
         for name in given:
             if names is not None and name not in names:
-                raise click.UsageError(f"{option} names {name!r}, and there is no such column.")
+                raise click.UsageError(
+                    f"{option} names {name!r}, and there is no such column to learn from."
+                )
     if dropped:
         if names is None:
             raise click.UsageError("these files have no names for --drop: choose with --columns.")
@@ -102,11 +104,11 @@ def model_rows(
     Without a target, blocks are (X, None).
     """
     files = _Files(data, **reading)
-    if files.kind in ("csv", "parquet") and model.names is not None and files.chosen is None:
+    if files.kind in TABLES and model.names is not None and files.chosen is None:
         files.chosen = [files.key("a column of the model", name) for name in model.names]
         files.chosen = files.chosen if files.named or model.types else None
     options: dict[str, Any] = {"table": False}
-    if model.types is not None and files.kind in ("csv", "parquet"):
+    if model.types is not None and files.kind in TABLES:
         types = {files.key("a column", name): kind for name, kind in model.types.items()}
         options = {"table": True, "types": types}
     if files.kind == "svmlight":
@@ -120,7 +122,7 @@ def model_rows(
 def kept_columns(data: Sequence[str], names: Sequence[str], **reading: Any) -> Blocks:
     """Columns of files as they are, in blocks of as many rows as `model_rows` has."""
     files = _Files(data, **reading)
-    if files.kind not in ("csv", "parquet"):
+    if files.kind not in TABLES:
         raise click.UsageError(f"--keep is for CSV and Parquet files, and not for {files.kind}.")
     files.chosen = [files.key("--keep", name) for name in names]
     return files.read(table=True, types=dict.fromkeys(files.chosen, "text"))

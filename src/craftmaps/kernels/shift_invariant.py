@@ -113,7 +113,8 @@ class ShiftInvariantKernel(Kernel):
         """Draw n frequencies for gamma = 1."""
 
     def _quantiles(self, points: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """Compute frequencies for gamma = 1, if `n_uniform` is not None."""
+        raise ValueError(f"{type(self).__name__} has no inverse distribution of frequencies.")
 
     def _mixture(self, n: int, rng: np.random.Generator) -> np.ndarray | None:
         return None

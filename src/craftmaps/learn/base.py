@@ -18,6 +18,7 @@ from craftmaps.learn.row_checks import checked_weights
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage import model_file
+from craftmaps.tables import TableEncoder
 from craftmaps.validation import is_integer
 
 _MIN_PREDICT_ROWS = 1024  # rows predicted at a time, or more if their features are few
@@ -29,7 +30,7 @@ class Learner(LearnerHooks):
     """Base class of the learners; see `LearnerHooks` for what a subclass defines."""
 
     feature_map_: Any
-    encoder_: Any = None
+    encoder_: TableEncoder | None = None
     _stream: FeatureStream
     _probe: Any = None  # one encoded row, which tells whether two maps are the same
     _probe_features: Any = None
@@ -199,7 +200,7 @@ class Learner(LearnerHooks):
 
     def _add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, line: Progress) -> None:
         targets = self._targets(y)
-        self._stream.add(self._encoded(X), targets, self._row_weights(weights, y, targets), line)
+        self._stream.add(self._encoded(X), targets, self._row_weights(weights, targets), line)
 
     def _fit_map(
         self, X: Any, y: np.ndarray, n_rows: int | None = None, *, whole: bool = False

@@ -13,11 +13,10 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 
 from craftmaps.learn.map_rows import place_priority
-from craftmaps.learn.removal import places_of
+from craftmaps.learn.removal import SAME_WEIGHT, places_of
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
-_SAME_WEIGHT = 1e-9  # of a row, below which nothing of it is left
 _WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
 
 
@@ -78,7 +77,7 @@ class RowSample:
         places = places_of(Z, labels, self.Z, self.labels)
         rest = self.weights.copy()
         rest[places[places >= 0]] -= weights[places >= 0]
-        stay = rest > _SAME_WEIGHT
+        stay = rest > SAME_WEIGHT
         self.Z, self.labels, self.weights = self.Z[stay], self.labels[stay], rest[stay]
         self._priority = self._priority[stay]
 

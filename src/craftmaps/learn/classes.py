@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.base import Learner
-from craftmaps.learn.class_sums import is_own_class
+from craftmaps.learn.class_sums import class_factors, is_own_class
 from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
 from craftmaps.learn.discriminant import Discriminant
 from craftmaps.learn.row_checks import FLOATS, check_targets, refuse_text
@@ -159,15 +158,10 @@ class ClassLearner(ClassifierMixin, Learner):
                 f"OnePassClassifier with class_sums=True, got {given!r}."
             )
 
-    def _row_weights(
-        self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
-    ) -> np.ndarray | None:
+    def _row_weights(self, weights: np.ndarray | None, targets: np.ndarray) -> np.ndarray | None:
         """The weights of rows times those of their classes; a class without a weight has 1."""
         if self.class_weight is None or self.class_sums:  # class sums are weighted when solved
             return weights
-        if isinstance(self.class_weight, dict):
-            known = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
-            by_class = np.array(known, dtype=np.float64)[targets]
-        else:
-            by_class = compute_sample_weight(self.class_weight, y)
+        counts = np.bincount(targets, minlength=len(self.classes_))
+        by_class = class_factors(self.class_weight, self.classes_, counts)[targets]
         return np.asarray(by_class if weights is None else weights * by_class)

@@ -12,7 +12,7 @@ from craftmaps.learn import map_rows
 from craftmaps.learn.base import Learner
 from craftmaps.learn.checkpoint import Checkpoint, positioned, unpacked
 from craftmaps.learn.progress import Progress
-from craftmaps.validation import warn
+from craftmaps.validation import warn_renamed
 
 _CHECKPOINT_SECONDS = 60.0
 Blocks = Iterable[Any]
@@ -59,10 +59,7 @@ class BlockLearner(Learner):
         self
         """
         if every is not None:
-            warn(
-                "every= is now called checkpoint_every=; the old name will be removed in 0.3.",
-                FutureWarning,
-            )
+            warn_renamed("every=", "checkpoint_every=")
             checkpoint_every = float(every)
         return self._fit_blocks(blocks, checkpoint, checkpoint_every, progress, classes)
 

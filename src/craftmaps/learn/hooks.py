@@ -1,6 +1,6 @@
 """What a new kind of learner defines; `Learner` does the rest."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from craftmaps.learn.stream import FeatureStream
 from craftmaps.learn.uncertainty import Posterior
 
 
-class LearnerHooks(BaseEstimator):
+class LearnerHooks(BaseEstimator, ABC):
     """The methods that tell one learner from another: its targets, its rows and its loss.
 
     A subclass defines the abstract methods, and overrides the others where it differs. The y of
@@ -30,10 +30,6 @@ class LearnerHooks(BaseEstimator):
     @abstractmethod
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         """Check the rows and targets that a caller gave; with `reset`, they are the first ones."""
-
-    @abstractmethod
-    def _valid_targets(self, y: Any) -> np.ndarray:
-        """Check the targets alone, if the rows are a table."""
 
     @abstractmethod
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
@@ -66,6 +62,10 @@ class LearnerHooks(BaseEstimator):
     def _check_targets(self, y: np.ndarray, *, whole: bool = False) -> None:
         """Raise ValueError for bad targets; `whole` says that no others will come."""
 
+    def _valid_targets(self, y: Any) -> np.ndarray:
+        """Check the targets alone, if the rows are a table."""
+        return np.asarray(y)
+
     def _more_targets(self, classes: Any) -> None:
         """Add classes that are announced with a later block."""
 
@@ -73,9 +73,7 @@ class LearnerHooks(BaseEstimator):
         """Return the targets that the feature map is fitted on."""
         return y
 
-    def _row_weights(
-        self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
-    ) -> np.ndarray | None:
+    def _row_weights(self, weights: np.ndarray | None, targets: np.ndarray) -> np.ndarray | None:
         """Return the weights of rows, multiplied by the weights of their classes if any."""
         return weights
 

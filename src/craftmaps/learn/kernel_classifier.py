@@ -19,6 +19,8 @@ from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
+LOSSES = ("auto", "log", "squared")
+
 
 @storable
 class KernelClassifier(KernelMachine, OnePassClassifier):
@@ -210,12 +212,10 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         several_passes = self.loss != "squared" and isinstance(self.class_weight, str)
         super()._check_targets(y, whole=whole or several_passes)
 
-    def _row_weights(
-        self, weights: np.ndarray | None, y: np.ndarray, targets: np.ndarray
-    ) -> np.ndarray | None:
+    def _row_weights(self, weights: np.ndarray | None, targets: np.ndarray) -> np.ndarray | None:
         if self._loss_name == "log" and isinstance(self.class_weight, str):
             return weights
-        return super()._row_weights(weights, y, targets)
+        return super()._row_weights(weights, targets)
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """What rows held out tell: the scores for sets of classes, and a temperature for codes.
@@ -241,6 +241,6 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("loss", self.loss, ("auto", "log", "squared"))
+        check_choice("loss", self.loss, LOSSES)
         if self.loss == "log" and self.decoding == DISCRIMINANT:
             raise ValueError("decoding='discriminant' is for loss='squared'; use 'l2'.")

@@ -324,7 +324,7 @@ class KernelMachine(TableLearner, OnePass):
             weights = checked_weights(block[2], X)
             self._check_targets(y)
             targets = self._targets(y)
-            weights = self._row_weights(weights, y, targets)
+            weights = self._row_weights(weights, targets)
             weights = np.ones(len(y)) if weights is None else weights
             hashes = place_priority(first_row + np.arange(len(y)))
             first_row, start = first_row + len(y), 0

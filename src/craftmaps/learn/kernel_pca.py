@@ -7,12 +7,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import Mergeable
-from craftmaps.learn.row_checks import FLOATS
+from craftmaps.learn.row_checks import FLOATS, refuse_text
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.learn.solvers.solution import Solution, check_weight
 from craftmaps.learn.stored import check_components
@@ -180,7 +181,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
             lower, lower=True, overwrite_a=True, subset_by_index=[n_features - k, n_features - 1]
         )
         variances = np.maximum(values[::-1], 0.0) / rows
-        coef = _with_signs(vectors[:, ::-1])
+        coef, _ = svd_flip(vectors[:, ::-1].copy(order="K"), None)
         eps = float(np.finfo(sums.precision).eps)
         coef[:, values[::-1] <= _ROUNDING * n_features * eps * max(values[-1], 0.0)] = 0.0
         centre = sums.z_mean.copy()
@@ -196,6 +197,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         )
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if reset:
+            refuse_text(self, X)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
         return X, np.empty((X.shape[0], 0))
 
@@ -239,12 +242,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
         tags.target_tags.required = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _with_signs(vectors: np.ndarray) -> np.ndarray:
-    """Columns whose entry of the largest size is positive."""
-    largest = np.abs(vectors).argmax(axis=0)
-    return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
 class _Pairs:

@@ -18,6 +18,7 @@ _TO_DEVIATIONS = 1.4826  # from the median absolute deviation to the standard on
 _SCALE_ROUNDS = 5  # at most, of fits by which the scale of residuals is found
 _LEAST_SCALE = 0.01  # of the spread of targets: some fits are exact
 _SAME_SCALE = 0.05  # relative change of the scale that ends them
+LOSSES = ("squared", "huber", "quantile")
 
 
 @storable
@@ -171,7 +172,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("loss", self.loss, ("squared", "huber", "quantile"))
+        check_choice("loss", self.loss, LOSSES)
         if not is_number(self.quantile) or not 0 < self.quantile < 1:
             raise ValueError(f"quantile must be between 0 and 1, got {self.quantile!r}.")
         if not is_number(self.epsilon) or self.epsilon <= 0:

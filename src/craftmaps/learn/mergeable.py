@@ -87,7 +87,7 @@ class Mergeable(BlockLearner):
         weights = checked_weights(sample_weight, X)
         self._check_targets(y)
         targets = self._targets(y)
-        row_weights = self._row_weights(weights, y, targets)
+        row_weights = self._row_weights(weights, targets)
         self._check_rest(float(X.shape[0] if row_weights is None else row_weights.sum()))
         rows = self._encoded(X)
         with self._draft() as draft:

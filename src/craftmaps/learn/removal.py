@@ -14,6 +14,7 @@ _SAME_ROW = 32.0  # units of rounding by which the features of one row may diffe
 _SAME_PROBE = 1e-5  # of squared lengths, a squared distance below which two rows are the same
 _PROBE_SEED = 0x70726F6265
 _ROWS = 1024  # to be found at a time
+SAME_WEIGHT = 1e-9  # a row whose remaining weight is smaller is gone
 
 
 def rest_of(whole: Any, part: Any) -> dict[str, Any]:

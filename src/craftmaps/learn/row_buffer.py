@@ -5,9 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from craftmaps.learn.removal import places_of
+from craftmaps.learn.removal import SAME_WEIGHT, places_of
 
-_SAME_WEIGHT = 1e-9  # a row whose remaining weight is smaller is gone
 _ARRAYS = ("Z", "y", "weights", "index")
 
 
@@ -102,12 +101,12 @@ class RowBuffer:
             )
         rest = kept_weights.copy()
         rest[places] -= weights
-        if rest.min() < -_SAME_WEIGHT or not rest.max() > _SAME_WEIGHT:
+        if rest.min() < -SAME_WEIGHT or not rest.max() > SAME_WEIGHT:
             raise ValueError(
                 "the rows to forget have more weight than they were added with, or no row would be "
                 "left. Nothing was changed."
             )
-        stay = np.flatnonzero(rest > _SAME_WEIGHT)
+        stay = np.flatnonzero(rest > SAME_WEIGHT)
         for name in _ARRAYS:
             array = getattr(self, name).copy()
             array[: len(stay)] = array[stay]

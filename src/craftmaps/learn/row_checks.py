@@ -40,6 +40,11 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
 def check_targets(learner: Any, y: Any) -> None:
     """Raise ValueError if objects given as targets are missing, or are text for a regressor."""
     y = np.asarray(y)
+    if y.dtype.kind in "mM" and not is_classifier(learner):
+        raise ValueError(
+            f"{type(learner).__name__} takes numbers as targets, got {y.dtype}; convert the "
+            f"targets to numbers, for instance to days since the first one."
+        )
     if y.dtype.kind not in "OUT" or y.ndim != 1:
         return
     targets = y.tolist()
@@ -65,6 +70,8 @@ def refuse_text(learner: Any, X: Any) -> None:
         return
     if hasattr(learner, "encoder"):
         way_out = "set encoder='auto'"
+    elif not hasattr(learner, "predict"):
+        way_out = "encode it with TableEncoder first"
     else:
         kind = "KernelClassifier" if is_classifier(learner) else "KernelRegressor"
         way_out = f"use {kind}, which encodes such tables"

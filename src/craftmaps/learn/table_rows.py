@@ -49,6 +49,9 @@ class TableLearner(Learner):
         if self.encoder_ is None:
             return super()._validated(X, y, reset=reset)  # type: ignore[safe-super]
         X = self._opened(X)
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
         y = self._valid_targets(y)
         check_consistent_length(X, y)
         if reset:

@@ -19,6 +19,9 @@ from numba.extending import intrinsic
 from craftmaps.loops.compiled import compiled
 
 LANES = 8
+SIDE = 4  # slices on each side of a square of features
+GROUP = 2  # slices of a square that are added into the same columns
+MAX_FACTORS = 4  # factors that are multiplied at a time
 TILE = 8 * LANES  # rows that are processed side by side if there are few columns
 _SMALLEST = LANES * LANES  # the shortest transform that the vector code can do
 _I32 = ir.IntType(32)
@@ -28,7 +31,9 @@ _I64 = ir.IntType(64)
 class Blocks(NamedTuple):
     """The arrays of `HadamardProducts`, with `scale` in the precision of the rows.
 
-    `overlap` is the number of entries that are repeated behind each rotated row.
+    `overlap` is the number of entries that are repeated behind each rotated row. The first blocks
+    form `n_squares` squares. If there are any, the signs of features are those of their entries of
+    the first factor.
     """
 
     gather: np.ndarray
@@ -40,6 +45,7 @@ class Blocks(NamedTuple):
     scale: np.ndarray
     offset: np.ndarray
     overlap: int
+    n_squares: int
 
 
 class _Vectors:
@@ -157,7 +163,7 @@ def _make_butterfly(radix: int) -> Any:
     return butterfly
 
 
-_butterfly2, _butterfly4, _butterfly8 = (_make_butterfly(radix) for radix in (2, 4, 8))
+_butterfly2, _butterfly4, _butterfly8, _butterfly16 = map(_make_butterfly, (2, 4, 8, 16))
 
 
 def _products(
@@ -195,23 +201,43 @@ def _products(
 
 @intrinsic
 def _make_run(
-    typing_context: Any, z: Any, j: Any, u: Any, places: Any, length: Any, scale: Any, signs: Any
+    typing_context: Any,
+    z: Any,
+    j: Any,
+    u: Any,
+    first: Any,
+    p: Any,
+    at: Any,
+    n: Any,
+    length: Any,
+    scale: Any,
+    signs: Any,
 ) -> Any:
-    """z[j+l] = (or, with a fold, +=) scale * prod_k u[places[k]+l], l < length.
+    """z[j+l] = (or, with a fold, +=) scale * u[first+l] prod_{0 < k < n} u[p[at+k]+l], l < length.
 
-    Written for the compiler, not in Python, because numba would compile a function of its own for
-    each number of factors, which makes the first use of a map slower.
+    There are at most `MAX_FACTORS` factors. Written for the compiler, not in Python: numba would
+    call a function for each number of factors, which takes as long as a short run.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        n_factors = len(signature.args[3])
-        places = [builder.extract_value(args[3], k) for k in range(n_factors)]
-        add = signature.args[6] is not types.none
-        array = signature.args[0]
-        _products(context, builder, array, args[:2], args[2], places, args[4], args[5], add)
+        array, add = signature.args[0], signature.args[9] is not types.none
+        offsets = context.make_array(signature.args[4])(context, builder, args[4]).data
+        for n_factors in range(1, MAX_FACTORS + 1):
+            n_is = builder.icmp_signed("==", args[6], ir.Constant(_I64, n_factors))
+            with builder.if_then(n_is):
+                places = [args[3]]
+                for k in range(1, n_factors):
+                    index = builder.add(args[5], ir.Constant(_I64, k))
+                    places.append(builder.load(builder.gep(offsets, [index])))
+                to, length, scale = args[:2], args[7], args[8]
+                _products(context, builder, array, to, args[2], places, length, scale, add)
         return context.get_dummy_value()
 
-    return types.void(z, types.intp, u, places, types.intp, z.dtype, signs), generate
+    index = types.intp
+    return (
+        types.void(z, index, u, index, p, index, index, index, z.dtype, signs),
+        generate,
+    )
 
 
 @intrinsic
@@ -226,6 +252,56 @@ def _set_run(typing_context: Any, u: Any, i: Any, source: Any, places: Any, leng
         return context.get_dummy_value()
 
     return types.void(u, types.intp, source, places, types.intp), generate
+
+
+@intrinsic
+def _add_square(
+    typing_context: Any,
+    z: Any,
+    start: Any,
+    column: Any,
+    b: Any,
+    u: Any,
+    place: Any,
+    stride: Any,
+    length: Any,
+) -> Any:
+    """z[start + column[b + SIDE i + k] + l] += P_i[l] Q_k[l] for all i, k < SIDE and l < length.
+
+    P_0, P_1, ..., Q_0, Q_1, ... begin `stride` entries apart from u[place] on. `GROUP` products
+    are added at a time: those of i, i + 1, ... and k, k + 1, ..., whose columns are the same.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = signature.args[0]
+        vectors = _Vectors(context, builder, array.dtype)
+        columns = context.make_array(signature.args[2])(context, builder, args[2]).data
+        members = [
+            [(i, (i + shift) % SIDE) for i in range(first, first + GROUP)]
+            for first in range(0, SIDE, GROUP)
+            for shift in range(SIDE)
+        ]
+        targets = []
+        for (i, k), *_ in members:
+            position = builder.add(args[3], ir.Constant(_I64, SIDE * i + k))
+            targets.append(builder.add(args[1], builder.load(builder.gep(columns, [position]))))
+        shifts = [builder.mul(args[6], ir.Constant(_I64, k)) for k in range(2 * SIDE)]
+        zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, LANES)
+        with cgutils.for_range_slice(builder, zero, args[7], step, _I64) as (l, _):
+            base = builder.add(args[5], l)
+            places = [builder.add(base, shift) for shift in shifts]
+            loaded = [vectors.load(vectors.pointer(array, args[4], index)) for index in places]
+            for target, group in zip(targets, members, strict=True):
+                at = vectors.pointer(array, args[0], builder.add(target, l))
+                total = vectors.load(at)
+                for i, k in group:
+                    product = builder.fmul(loaded[i], loaded[SIDE + k], flags=("contract",))
+                    total = builder.fadd(total, product, flags=("contract",))
+                vectors.store(total, at)
+        return context.get_dummy_value()
+
+    index = types.intp
+    return types.void(z, index, column, index, u, index, index, index), generate
 
 
 @compiled
@@ -246,6 +322,10 @@ def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
     """The stages of the transform of u[base:base+n] with strides from 64 on."""
     stride = _SMALLEST
     end = base + n
+    if n == 16 * stride:  # one pass instead of two; longer strides would not fit into the cache
+        for i in range(base, base + stride, LANES):
+            _butterfly16(u, i, stride)
+        return
     while 8 * stride <= n:
         for first in range(base, end, 8 * stride):
             for i in range(first, first + stride, LANES):
@@ -315,29 +395,17 @@ def _rotate(
 
 
 @compiled
-def _make_long(
-    z: np.ndarray,
-    j: int,
-    u: np.ndarray,
-    p: np.ndarray,
-    n: int,
-    length: int,
-    c: float,
-    signs: Any,
-    spare: int,
-) -> None:
-    """As `_make_run` with n > 8 factors at p, a few at a time in u[spare:]."""
-    _set_run(u, spare, u, (p[0], p[1], p[2], p[3]), length)
-    k = 4
-    while n - k > 3:
-        _set_run(u, spare, u, (spare, p[k], p[k + 1], p[k + 2]), length)
-        k += 3
-    if n - k == 3:
-        _make_run(z, j, u, (spare, p[k], p[k + 1], p[k + 2]), length, c, signs)
-    elif n - k == 2:
-        _make_run(z, j, u, (spare, p[k], p[k + 1]), length, c, signs)
-    else:
-        _make_run(z, j, u, (spare, p[k]), length, c, signs)
+def _multiply_first(u: np.ndarray, p: np.ndarray, at: int, n: int, length: int, spare: int) -> int:
+    """Multiply the first of n factors at p[at:] in u[spare:]; return how many, less one.
+
+    At most `MAX_FACTORS` are left, with their product so far as the first of them.
+    """
+    done, first = 0, p[at]
+    while n - done > MAX_FACTORS:
+        others = (p[at + done + 1], p[at + done + 2], p[at + done + 3])
+        _set_run(u, spare, u, (first, *others), length)
+        done, first = done + 3, spare
+    return done
 
 
 @compiled
@@ -354,7 +422,7 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
     The blocks are many and short, so nothing is sliced or called with arrays here that the compiler
     would not inline: each costs about ten nanoseconds.
     """
-    gather, rotations, blocks, degree, length, column, scale, offset, overlap = drawn
+    gather, rotations, blocks, degree, length, column, scale, offset, overlap, n_squares = drawn
     size, indices = gather.shape[1], gather.reshape(gather.size)
     width = size + overlap
     most = 0
@@ -362,9 +430,13 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
         most = max(most, rotations[s + 1] - rotations[s])
     first = 0 if signs is None else signs.shape[0]
     spare = first + most * width
-    u = np.empty(spare + overlap, X.dtype)
+    in_squares = spare + overlap
+    u = np.empty(in_squares + (2 * SIDE * overlap if n_squares else 0), X.dtype)
     if signs is not None:
         u[:first] = signs
+    p, stride = offset.reshape(offset.size), offset.shape[1]
+    own = 1 if n_squares else 0  # the sign is in the first rotation, so it is no factor
+    one = X.dtype.type(1)
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     z = Z.reshape(Z.size)
     for i in range(X.shape[0]):
@@ -375,49 +447,36 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
                 _rotate(u, first + k * width, x, indices, rotations[s] + k, size, overlap)
-            for b in range(blocks[s], blocks[s + 1]):
-                n, j, c = degree[b], start + column[b], scale[b]
+            if n_squares:  # the signs of features
+                _set_run(u, first, u, (0, first), width)
+            if s == 0:
+                for b in range(0, n_squares * SIDE * SIDE, SIDE * SIDE):
+                    half, n, l = (degree[b] - 1) // 2, degree[b] - 1, length[b]
+                    for k in range(2 * SIDE):
+                        at, m, c = (b + k * SIDE) * stride + 1, half, one
+                        if k < SIDE:
+                            c = scale[b + k * SIDE]
+                        else:
+                            at, m = (b + k - SIDE) * stride + 1 + half, n - half
+                        _make_run(u, in_squares + k * overlap, u, p[at], p, at, m, l, c, None)
+                    _add_square(z, start, column, b, u, in_squares, overlap, l)
+            for b in range(max(blocks[s], n_squares * SIDE * SIDE), blocks[s + 1]):
+                n, j, c = degree[b] - own, start + column[b], scale[b]
                 whole = length[b] - length[b] % LANES
-                for shift in range(whole, length[b]):
+                for l in range(whole, length[b]):
                     product = c
-                    for k in range(n):
-                        product *= u[offset[b, k] + shift]
+                    for k in range(own, own + n):
+                        product *= u[offset[b, k] + l]
                     if signs is None:
-                        z[j + shift] = product
+                        z[j + l] = product
                     else:
-                        z[j + shift] += product
-                if n > 8:
-                    _make_long(z, j, u, offset[b], n, whole, c, signs, spare)
-                    continue
-                p0 = offset[b, 0]
-                if n == 1:
-                    _make_run(z, j, u, (p0,), whole, c, signs)
-                    continue
-                p1 = offset[b, 1]
-                if n == 2:
-                    _make_run(z, j, u, (p0, p1), whole, c, signs)
-                    continue
-                p2 = offset[b, 2]
-                if n == 3:
-                    _make_run(z, j, u, (p0, p1, p2), whole, c, signs)
-                    continue
-                p3 = offset[b, 3]
-                if n == 4:
-                    _make_run(z, j, u, (p0, p1, p2, p3), whole, c, signs)
-                    continue
-                p4 = offset[b, 4]
-                if n == 5:
-                    _make_run(z, j, u, (p0, p1, p2, p3, p4), whole, c, signs)
-                    continue
-                p5 = offset[b, 5]
-                if n == 6:
-                    _make_run(z, j, u, (p0, p1, p2, p3, p4, p5), whole, c, signs)
-                    continue
-                p6 = offset[b, 6]
-                if n == 7:
-                    _make_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6), whole, c, signs)
-                    continue
-                _make_run(z, j, u, (p0, p1, p2, p3, p4, p5, p6, offset[b, 7]), whole, c, signs)
+                        z[j + l] += product
+                at = b * stride + own
+                factor = p[at]
+                if n > MAX_FACTORS:
+                    done = _multiply_first(u, p, at, n, whole, spare)
+                    factor, at, n = spare, at + done, n - done
+                _make_run(z, j, u, factor, p, at, n, whole, c, signs)
 
 
 @compiled
@@ -458,7 +517,7 @@ def product_tiles(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> No
     take most of the time. A tile with fewer rows is processed in the same way as a full one, so the
     features of a row do not depend on the rows beside it.
     """
-    gather, rotations, blocks, degree, length, column, scale, offset, _ = drawn
+    gather, rotations, blocks, degree, length, column, scale, offset, _, _ = drawn
     size = gather.shape[1]
     first, sign_factors = (0, 0) if signs is None else (signs.shape[0], 1)
     most = 0
@@ -486,7 +545,11 @@ def product_tiles(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> No
                     c = scale[b]
                     if signs is not None:
                         c *= signs[offset[b, 0] + l]
-                    _make_tile(z, (column[b] + l) * TILE, u, p, n, used, c, signs, spare)
+                    j = (column[b] + l) * TILE
+                    done, factor = 0, p[0]
+                    if n > MAX_FACTORS:
+                        done, factor = _multiply_first(u, p, 0, n, used, spare), spare
+                    _make_run(z, j, u, factor, p, done, n - done, used, c, signs)
                     for k in range(n):
                         p[k] += TILE
         for r in range(n_rows):
@@ -500,37 +563,6 @@ def product_tiles(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> No
 
 
 @compiled
-def _make_tile(
-    z: np.ndarray,
-    j: int,
-    u: np.ndarray,
-    p: np.ndarray,
-    n: int,
-    used: int,
-    c: float,
-    signs: Any,
-    spare: int,
-) -> None:
-    """One feature of a tile of rows."""
-    if n == 1:
-        _make_run(z, j, u, (p[0],), used, c, signs)
-    elif n == 2:
-        _make_run(z, j, u, (p[0], p[1]), used, c, signs)
-    elif n == 3:
-        _make_run(z, j, u, (p[0], p[1], p[2]), used, c, signs)
-    elif n == 4:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3]), used, c, signs)
-    elif n == 5:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4]), used, c, signs)
-    elif n == 6:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5]), used, c, signs)
-    elif n == 7:
-        _make_run(z, j, u, (p[0], p[1], p[2], p[3], p[4], p[5], p[6]), used, c, signs)
-    else:
-        _make_long(z, j, u, p, n, used, c, signs, spare)
-
-
-@compiled
 def complex_product_rows(X: np.ndarray, drawn: Blocks, Z: np.ndarray) -> None:
     """As `product_rows` without a fold, for complex u_k.
 
@@ -539,7 +571,7 @@ def complex_product_rows(X: np.ndarray, drawn: Blocks, Z: np.ndarray) -> None:
     Rows 2k and 2k+1 of `gather` are the real and the imaginary part of factor k: every entry of x
     carries a sign from {1, i, -1, -i}, so it stands in one of them and is 0 in the other.
     """
-    gather, rotations, blocks, degree, length, column, scale, offset, overlap = drawn
+    gather, rotations, blocks, degree, length, column, scale, offset, overlap, _ = drawn
     size, indices = gather.shape[1], gather.reshape(gather.size)
     width = size + overlap
     most = 0

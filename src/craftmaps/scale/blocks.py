@@ -14,13 +14,12 @@ from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.numpy import NpyFiles, NpzFiles
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.parquet import ParquetFiles
-from craftmaps.scale.files.paths import FORMATS, common_format, expanded, files_beside
+from craftmaps.scale.files.paths import FORMATS, TABLES, common_format, expanded, files_beside
 from craftmaps.scale.files.pieces import Piece, Position, cut
 from craftmaps.scale.files.read_ahead import read_ahead
 from craftmaps.scale.files.svmlight import SvmlightFiles
 from craftmaps.validation import check_choice, is_integer
 
-_TABLES = ("parquet", "csv")  # formats whose columns have types of their own
 _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
     "npz": NpzFiles,
     "parquet": ParquetFiles,
@@ -294,7 +293,7 @@ def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
     """The parameter `table` of `read`, for files of a format."""
     if table not in (True, False, "auto"):
         raise ValueError(f"table must be True, False or 'auto', got {table!r}.")
-    if kind in _TABLES:
+    if kind in TABLES:
         if table is False and types:
             raise ValueError("types are those of tables; leave out types or table=False.")
         return "auto" if table == "auto" else bool(table)

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -22,6 +21,7 @@ from craftmaps.scale.cluster.sample import (
     stacked,
 )
 from craftmaps.threads import at_most_threads
+from craftmaps.validation import warn_renamed
 
 try:
     import pyarrow as pa
@@ -198,11 +198,7 @@ def _check_columns(frame: Any, columns: list[str]) -> None:
 def _target(target: Any, label: Any) -> Any:
     """Return the name of the target, which may have been passed as `label`."""
     if label is not None:
-        warnings.warn(
-            "label is now called target; the old name will be removed in 0.3.",
-            FutureWarning,
-            stacklevel=3,
-        )
+        warn_renamed("label", "target")
     if target is None and label is None:
         raise TypeError("fit needs the name of the column to predict: target=...")
     return label if target is None else target

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from craftmaps.storage.atomic import write_whole
 
+_LIBRARY_VERSION = version("craftmaps")
 FORMAT_VERSION = 2  # raised when older libraries could no longer read what is written
 _LONGEST_HEADER = 100_000_000  # as in the safetensors library
 
@@ -61,7 +62,7 @@ def write(
     metadata = {
         "craftmaps": kind,
         "format_version": str(FORMAT_VERSION),
-        "library_version": version("craftmaps"),
+        "library_version": _LIBRARY_VERSION,
         "header": json.dumps(header, allow_nan=False, separators=(",", ":")),
     }
     metadata["checksum"] = _checksum(metadata, arrays)
@@ -109,7 +110,7 @@ def _check_origin(path: Path, kind: str, metadata: dict[str, str]) -> None:
         library = metadata.get("library_version", "a later version")
         raise ValueError(
             f"{path} is refused: it has format {written[:9]} of craftmaps {library}, and this is "
-            f"craftmaps {version('craftmaps')}, which knows format {FORMAT_VERSION}; upgrade it."
+            f"craftmaps {_LIBRARY_VERSION}, which knows format {FORMAT_VERSION}; upgrade it."
         )
     if found != kind:
         raise ValueError(f"{path} is refused: it is a {found}, but a {kind} was expected.")

@@ -19,8 +19,9 @@ compiled loops stay within their arrays.
 import dataclasses
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 import numpy as np
@@ -71,7 +72,8 @@ def class_named(name: Any) -> Any:
     return _storable[name]
 
 
-def fields_of(kind: Any) -> dict[str, Field]:
+@cache
+def fields_of(kind: Any) -> Mapping[str, Field]:
     """The declared fields of a class."""
     if hasattr(kind, "_stored"):
         stored = kind._stored.items()
@@ -96,7 +98,7 @@ def fields_of(kind: Any) -> dict[str, Field]:
 
 def stored_state(value: Any) -> tuple[dict[str, Any], list[str]]:
     """The fields of an object with their values, and the names of attributes that are no fields."""
-    kind = type(value)
+    kind: Any = type(value)
     # an estimator's own __getstate__ adds the version of scikit-learn
     state = vars(value) if isinstance(value, BaseEstimator) else value.__getstate__() or {}
     fields = fields_of(kind)

@@ -100,7 +100,7 @@ class Packer:
         return {"array": name, "dtype": array.dtype.name, "fortran": fortran}
 
     def _object(self, value: Any, where: str) -> Any:
-        kind = type(value)
+        kind: Any = type(value)
         if not is_storable(kind):
             raise TypeError(_complaint(value, where))
         state, unknown = stored_state(value)

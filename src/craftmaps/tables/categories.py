@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from craftmaps.tables.values import Values
 
 MISSING = ""  # the level of missing values, and what an ONNX model is given for them
 _MOST_LEVELS = 256
+_SHOWN_WIDTH = 40  # characters of a level in a summary, which is one line
 
 
 @storable
@@ -49,7 +51,7 @@ class CategoryColumn:
     @property
     def described(self) -> str:
         """What the column became, in words."""
-        shown = ", ".join(level or "missing" for level in self.levels[:5])
+        shown = ", ".join(shorten(level, _SHOWN_WIDTH) or "missing" for level in self.levels[:5])
         more = ", ..." if len(self.levels) > 5 else ""
         return f"{len(self.levels)} levels: {shown}{more}"
 

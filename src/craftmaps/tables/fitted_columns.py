@@ -19,6 +19,49 @@ from craftmaps.tables.table import Table
 from craftmaps.tables.values import CannotEncodeError
 from craftmaps.validation import warn
 
+_DOUBTS = {
+    "key": "no two rows have the same value of {listed}, which looks like a row number or an "
+    "identifier",
+    "order": "the dates of {listed} do not show whether the day or the month comes first, so they "
+    "are encoded as text",
+    "number": "the values of {listed} look like numbers, such as {example!r}, but are encoded as "
+    "text",
+}
+_IN_PYTHON = {  # what helps, by the doubt
+    "key": "drop it with TableEncoder(columns={{{name!r}: 'drop'}}), unless it says something "
+    "about new rows",
+    "order": "use TableEncoder(columns={{{name!r}: 'dayfirst'}}), or 'date' if the month comes "
+    "first",
+    "number": "convert them to numbers, for instance with pandas.read_csv(..., decimal=','), or "
+    "keep them with TableEncoder(columns={{{name!r}: 'text'}})",
+}
+
+
+class DoubtfulColumnWarning(UserWarning):
+    """Columns that were encoded, but perhaps not as they should be.
+
+    Attributes
+    ----------
+    names : list of str
+    doubt : {"key", "order", "number"}
+        What the columns look like: keys of rows, dates in an unknown order, or numbers as text.
+    example : str or None
+        One of the values.
+    """
+
+    def __init__(self, names: list[str], doubt: str, example: str | None = None) -> None:
+        super().__init__(names, doubt, example)
+        self.names, self.doubt, self.example = names, doubt, example
+
+    def worded(self, advice: Mapping[str, str]) -> str:
+        """The warning as one sentence, with the advice for its doubt."""
+        listed = ", ".join(map(repr, self.names))
+        doubt = _DOUBTS[self.doubt].format(listed=listed, example=self.example)
+        return f"{doubt}; {advice[self.doubt].format(name=self.names[0])}."
+
+    def __str__(self) -> str:
+        return self.worded(_IN_PYTHON)
+
 
 def fitted_columns(
     table: Table, given: Mapping[str, str], scaling: str, max_levels: int
@@ -105,23 +148,8 @@ def _complain(
             f"TableEncoder(columns={{name: 'drop'}}), or make columns of numbers or text from it."
         )
     if keys:
-        listed = ", ".join(map(repr, keys))
-        warn(
-            f"no two rows have the same value of {listed}, which looks like a row number or an "
-            f"identifier; drop it with TableEncoder(columns={{{keys[0]!r}: 'drop'}}), or --drop in "
-            f"a terminal, unless it says something about new rows."
-        )
+        warn(DoubtfulColumnWarning(keys, "key"))
     if undecided:
-        listed = ", ".join(map(repr, undecided))
-        warn(
-            f"the dates of {listed} do not show whether the day or the month comes first, so they "
-            f"are encoded as text; use TableEncoder(columns={{{undecided[0]!r}: 'dayfirst'}}), or "
-            f"'date' if the month comes first (--as {undecided[0]}=dayfirst in a terminal)."
-        )
+        warn(DoubtfulColumnWarning(undecided, "order"))
     for name, example in numeric.items():
-        warn(
-            f"the values of {name!r} look like numbers, such as {example!r}, but are encoded as "
-            f"text; convert them to numbers, for instance with pandas.read_csv(..., decimal=',') "
-            f"or --decimal , in a terminal, or keep them with "
-            f"TableEncoder(columns={{{name!r}: 'text'}})."
-        )
+        warn(DoubtfulColumnWarning([name], "number", example))

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from scipy import sparse
 from sklearn.utils import gen_batches
 
@@ -237,5 +238,11 @@ def _native(X: Any) -> Any:
     """A narwhals frame of X, or None if X is no data frame."""
     if isinstance(X, np.ndarray | list | tuple | int | float | str) or sparse.issparse(X):
         return None
-    frame = nw.from_native(X, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except DuplicateError as error:
+        listed = " ".join(str(error).split())
+        raise ValueError(
+            f"two columns of the table have one name ({listed}); rename one."
+        ) from None
     return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import eigh
+from sklearn.utils.extmath import svd_flip
 
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
@@ -61,7 +62,7 @@ class TextColumn:
         total = counts.sum()
         eigenvalues, directions = eigh((vectors.T @ vectors.multiply(counts[:, None])).toarray())
         largest = np.flatnonzero(eigenvalues > _LEAST_SHARE * eigenvalues[-1])[::-1]
-        components = _with_signs(directions[:, largest[:_MOST_COLUMNS]])
+        components, _ = svd_flip(directions[:, largest[:_MOST_COLUMNS]], None)
         encoded = vectors @ components
         mean = counts @ encoded / total
         spread = np.sqrt(counts @ np.square(encoded - mean).sum(axis=1) / total)
@@ -158,10 +159,3 @@ def _unit_rows(texts: list[str], vocabulary: np.ndarray, weights: np.ndarray) ->
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     present.data = weights[present.indices] * np.repeat(inverse, np.diff(present.indptr))
     return present
-
-
-def _with_signs(directions: np.ndarray) -> np.ndarray:
-    """Directions whose largest entries are positive."""
-    largest = np.abs(directions).argmax(axis=0)
-    signs = np.sign(directions[largest, np.arange(directions.shape[1])])
-    return np.asarray(directions * signs)

@@ -14,7 +14,10 @@ from craftmaps.tables import date_texts
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
-_NOT_ENCODED = (list, tuple, dict, set, frozenset, np.ndarray, bytes, bytearray, memoryview)
+_NOT_ENCODED = (
+    *(list, tuple, dict, set, frozenset, np.ndarray),
+    *(bytes, bytearray, memoryview, complex, np.complexfloating),
+)
 
 
 class CannotEncodeError(TypeError):
@@ -153,7 +156,9 @@ def _of_objects(values: list[Any]) -> Values:
     values = [None if is_missing(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
     for kind in kinds:
-        if issubclass(kind, _NOT_ENCODED):
+        written = ("__str__", "__repr__")
+        has_no_text = all(getattr(kind, name) is getattr(object, name) for name in written)
+        if issubclass(kind, _NOT_ENCODED) or has_no_text:
             raise CannotEncodeError(f"values of type {kind.__name__}")
     for form, types, convert in _OBJECTS:
         if kinds and all(issubclass(kind, types) for kind in kinds):

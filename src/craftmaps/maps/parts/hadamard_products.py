@@ -13,7 +13,8 @@ is, two factors of one feature may share their signs, which biases the product. 
   begins.
 
 With `fold`, features are added with random signs into that many columns instead of getting a
-column each: the down-projection of CRAFT s.3.3 in the same loop, with no D-vector in memory.
+column each: the down-projection of CRAFT s.3.3 in the same loop, with no D-vector in memory. Most
+features of a fold into far fewer columns are made in squares, which share products.
 """
 
 from dataclasses import dataclass, replace
@@ -26,8 +27,10 @@ from craftmaps.loops import hadamard
 from craftmaps.maps.parts.base import check_facts, is_sorted, is_whole, is_within
 from craftmaps.maps.parts.columns import NO_COLUMN, onnx_columns
 from craftmaps.maps.parts.hadamard_runs import N_SIGNS, SLICE, draw_rotations, folded, joined, runs
+from craftmaps.maps.parts.hadamard_squares import are_squares, longest_slice, squares
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
+from craftmaps.validation import is_integer
 
 _MAX_TILE_BYTES = 1 << 18  # of the features of a tile of rows: more of them would leave the cache
 _ONNX_RUN = 8  # neighboring entries of a rotation that an ONNX model gathers at once
@@ -46,7 +49,8 @@ class HadamardProducts:
     `gather` holds permutation, signs and padding of each rotation; `rotations` and `blocks` say
     which of them belong to which set; a block is a slice of `length` features that are products of
     `degree` factors at `offset`, times `scale`, written to (or added into) columns from `column`
-    on. `signs` is the table from which the features of a fold take theirs.
+    on. `signs` is the table from which the features of a fold take theirs. The first blocks form
+    `n_squares` squares (see `hadamard_squares`).
     """
 
     gather: np.ndarray
@@ -59,6 +63,7 @@ class HadamardProducts:
     offset: np.ndarray
     signs: np.ndarray
     complex_to_real: bool
+    n_squares: int = 0
 
     @classmethod
     def draw(
@@ -79,9 +84,13 @@ class HadamardProducts:
         size = padded_length(n_columns_in)
         parts = 2 if complex_to_real else 1
         width = size + min(size, SLICE)
-        pieces = []
+        pieces, in_squares = [], list[dict[str, np.ndarray]]()
         column = occupied
         wraps = fold is not None and occupied + int(counts[1:].sum()) > fold
+        longest = longest_slice(int(counts[1:].sum()), size, fold) if fold else 0
+        if fold and longest:
+            of_squares = counts, weights, size, longest, fold, occupied, rng
+            in_squares, counts, column = squares(*of_squares)
         for n in range(1, len(counts)):
             if counts[n] and weights[n]:
                 piece = runs(n, int(counts[n]), size, rng)
@@ -92,11 +101,15 @@ class HadamardProducts:
             if wraps:
                 column += -column % hadamard.LANES  # whole vectors, until the fold wraps around
         drawn = joined(pieces)
-        # The table of signs comes before the rotations.
-        signs = rng.choice([-1.0, 1.0], N_SIGNS + SLICE if fold else 0)
-        drawn["offset"] += len(signs) + parts * width * np.arange(drawn["offset"].shape[1])
+        first = 1 if fold else 0  # the first factor of a fold is a sign
+        signs = rng.choice([-1.0, 1.0], size if longest else first * (N_SIGNS + SLICE))
+        if longest:
+            signs = np.append(signs, signs[:SLICE])
         if fold:
-            drawn = folded(drawn, fold, rng)
+            drawn = joined([*in_squares, folded(drawn, fold, longest > 0, rng)])
+        # The table of signs comes before the rotations.
+        n_factors = drawn["offset"].shape[1] - first
+        drawn["offset"][:, first:] += len(signs) + parts * width * np.arange(n_factors)
         order = np.argsort(drawn["set"], kind="stable")
         drawn = {name: values[order] for name, values in drawn.items()}
         n_sets = int(drawn["set"].max(initial=-1)) + 1
@@ -105,13 +118,14 @@ class HadamardProducts:
             gather=draw_rotations(sum(factors), n_columns_in, size, parts, rng),
             rotations=parts * np.cumsum([0, *factors]),
             blocks=np.searchsorted(drawn["set"], np.arange(n_sets + 1)),
-            degree=drawn["factors"] + (1 if fold else 0),
+            degree=drawn["factors"] + first,
             length=drawn["length"],
             column=first_column + drawn["column"],
             scale=drawn["scale"],
             offset=drawn["offset"],
             signs=signs,
             complex_to_real=complex_to_real,
+            n_squares=sum(len(piece["length"]) for piece in in_squares) // hadamard.SIDE**2,
         )
 
     def with_own_inputs(self, width: int, n_factors: int) -> "HadamardProducts":
@@ -138,10 +152,11 @@ class HadamardProducts:
             self.blocks,
             self.degree,
             self.length,
-            self.column,
+            self.column.astype(np.int64, copy=False),
             self.scale.astype(dtype),
-            self.offset,
+            self.offset.astype(np.int64, copy=False),
             min(self.gather.shape[1], SLICE),
+            self.n_squares,
         )
         signs = self.signs.astype(dtype) if len(self.signs) else None  # there is a fold, or not
         product = hadamard.product_tiles if self._in_tiles(out) else hadamard.product_rows
@@ -215,6 +230,20 @@ class HadamardProducts:
             and is_within(offset[:, first:][used[:, first:]], n_signs, last),
             signs=is_within(ends[:, :first], 0, n_signs),
             column=is_within(column, 0, n_out) and is_within(column + parts * length, 0, n_out),
+        )
+        check_facts(self, n_squares=not self.n_squares or self._has_squares())
+
+    def _has_squares(self) -> bool:
+        """Return whether the first blocks are squares, with a sign for each entry of a factor."""
+        if not is_integer(self.n_squares) or self.complex_to_real or not len(self.signs):
+            return False
+        size, stop = self.gather.shape[1], self.n_squares * hadamard.SIDE**2
+        named = (self.degree, self.length, self.column, self.scale, self.offset)
+        return bool(
+            0 < stop <= self.blocks[1]
+            and len(self.signs) == size + min(size, SLICE)
+            and (self.offset[:, 0] + len(self.signs) == self.offset[:, 1]).all()
+            and are_squares(*(array[:stop] for array in named))
         )
 
     def onnx(self, g: Any, x: str, n_in: int, n_out: int, first: int = 0) -> str:

@@ -15,13 +15,8 @@ def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, n
     """Blocks for `count` features of degree n: runs of up to `size`, cut into slices.
 
     A run is known by its offsets (o_1, ..., o_n) up to a common shift, so there are size^(n-1).
-    Offsets are multiples of eight, which keeps vector loads aligned, unless that is too few: two
-    runs whose offsets differ by the same in two factors vary together (in all: they are the same).
     """
-    n_runs = -(-count // size)
-    alike = 8 * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
-    aligned = size >= 64 and n_runs <= (size // 8) ** (n - 1) and alike < 0.25
-    step = 8 if aligned else 1
+    n_runs, step = -(-count // size), aligned_step(n, count, size)
     choices = (size // step) ** (n - 1)
     n_sets = -(-n_runs // choices)
     if choices < _MAX_DISTINCT_RUNS:
@@ -52,6 +47,17 @@ def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, n
     }
 
 
+def aligned_step(n: int, count: int, size: int) -> int:
+    """Offsets of `count` features of degree n are multiples of this number.
+
+    Multiples of eight keep vector loads aligned, unless they are too few: two runs whose offsets
+    differ by the same in two factors vary together (in all factors: they are the same).
+    """
+    n_runs = -(-count // size)
+    alike = 8 * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
+    return 8 if size >= 64 and n_runs <= (size // 8) ** (n - 1) and alike < 0.25 else 1
+
+
 def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The blocks of all degrees in one table, with offsets padded to the highest degree."""
     most = max((piece["offset"].shape[1] for piece in pieces), default=0)
@@ -66,12 +72,13 @@ def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def folded(
-    drawn: dict[str, np.ndarray], fold: int, rng: np.random.Generator
+    drawn: dict[str, np.ndarray], fold: int, own_signs: bool, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """Blocks brought into `fold` columns, cut where they wrap around, with signs as a factor.
 
     The sign of a feature is the sign of its block times an entry of the table of signs. Blocks that
-    meet in a column have independent signs, which makes the fold unbiased.
+    meet in a column have independent signs, which makes the fold unbiased. With
+    `own_signs`, the table has one sign for each entry of the first factor.
     """
     place = drawn["column"] % fold
     n_cuts = (place + drawn["length"] - 1) // fold + 1
@@ -79,14 +86,18 @@ def folded(
     cut = np.arange(len(block)) - np.repeat(np.cumsum(n_cuts) - n_cuts, n_cuts)
     first = np.maximum(0, cut * fold - place[block])
     last = np.minimum(drawn["length"][block], (cut + 1) * fold - place[block])
-    table = LANES * rng.integers(0, N_SIGNS // LANES, (len(block), 1))
+    offset = drawn["offset"][block] + first[:, None]
+    if own_signs:
+        table = offset[:, :1]
+    else:
+        table = LANES * rng.integers(0, N_SIGNS // LANES, (len(block), 1))
     return {
         "set": drawn["set"][block],
         "factors": drawn["factors"][block],
         "length": last - first,
         "column": (place[block] + first) % fold,
         "scale": drawn["scale"][block] * rng.choice([-1.0, 1.0], len(block)),
-        "offset": np.concatenate([table, drawn["offset"][block] + first[:, None]], axis=1),
+        "offset": np.concatenate([table, offset], axis=1),
     }
 
 

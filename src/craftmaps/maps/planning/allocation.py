@@ -167,7 +167,10 @@ def optimized(
 
 
 def expected_variance(
-    statistics: DegreeStatistics, counts: np.ndarray, weights: np.ndarray | None = None
+    statistics: DegreeStatistics,
+    counts: np.ndarray,
+    weights: np.ndarray | None = None,
+    in_squares: bool = False,
 ) -> float:
     """Average the variance of an estimate with counts[n] features of degree n over the pairs.
 
@@ -175,6 +178,7 @@ def expected_variance(
     V_n is the variance of a feature, S_n the repulsion of two features of a run, and a_n w_n their
     squared scale, where w_n is 1 / D unless `weights` a_n w_n are given. Runs are drawn without
     replacement from the length^n products of n Hadamard rows, which together give <x,y>^n exactly.
+    With `in_squares`, features share products (see `hadamard_squares`).
     """
     total = 0.0
     for n in np.flatnonzero(counts[1:] * statistics.coefficients[1:]) + 1:
@@ -186,6 +190,8 @@ def expected_variance(
         value = drawn * statistics.variance[n] - pairs * statistics.repulsion[n]
         if length < drawn < whole < math.inf:
             value *= (whole - drawn) / (whole - length)
+        if in_squares:
+            value = max(0.0, value) + drawn * statistics.shared[n]
         weight = 1 / count if weights is None else weights[n] / statistics.coefficients[n]
         total += weight**2 * max(0.0, value)
     return float(total)

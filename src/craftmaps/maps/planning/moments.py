@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from craftmaps.kernels import DotProductKernel, Polynomial
+from craftmaps.loops.hadamard import MAX_FACTORS, SIDE
 
 _SAMPLE_ROWS = 256
 
@@ -92,6 +93,9 @@ class DegreeStatistics:
         E[<h,x><h,y><h',x><h',y>] = c - (m - c)/(length - 1) instead of c, because `length` such
         rows together give <x,y> exactly.
     second : E[z^2 z'^2] = a_n^2 m^n of one feature
+    shared : sum of the covariances of a feature of a square with the features that share a product
+        of h factors with it, a_n^2 c^(n-h) (m^h - c^h - h (m - c) c^(h-1)) for each. The last term
+        is due to repulsion.
     length : number of features in a run
     """
 
@@ -99,6 +103,7 @@ class DegreeStatistics:
     variance: np.ndarray
     repulsion: np.ndarray
     second: np.ndarray
+    shared: np.ndarray
     length: int
 
     @classmethod
@@ -126,8 +131,13 @@ class DegreeStatistics:
             repulsion[n] = sum(moments.mean(powers[0] - power) for power in other_powers)
             for power, base in zip(powers, [square, *bases, *others], strict=True):
                 power *= base / unit
+        shared = np.zeros(max_degree + 1)
+        for n in range(2, min(max_degree, 2 * MAX_FACTORS) + 1 if runs else 0):
+            for h in (n // 2, n - n // 2):
+                base, other = bases[0] / unit, square / unit
+                excess = base**h - other**h - h * (base - other) * other ** (h - 1)
+                shared[n] += (SIDE - 1) * moments.mean(excess * other ** (n - h))
         # a_n^2 unit^n is finite even if one of its factors is not
         grow = kernel.maclaurin(max_degree, scale=float(np.sqrt(unit))) ** 2
-        return cls(
-            kernel.maclaurin(max_degree), variance * grow, repulsion * grow, second * grow, length
-        )
+        grown = (variance * grow, repulsion * grow, second * grow, shared * grow)
+        return cls(kernel.maclaurin(max_degree), *grown, length)

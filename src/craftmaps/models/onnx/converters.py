@@ -14,13 +14,8 @@ from skl2onnx.common.data_types import (
     guess_proto_type,
 )
 
-from craftmaps.learn import (
-    KernelClassifier,
-    KernelPCA,
-    KernelRegressor,
-    OnePassClassifier,
-    OnePassRegressor,
-)
+from craftmaps.learn import OnePassClassifier, OnePassRegressor
+from craftmaps.learn.base import Learner
 from craftmaps.maps import FeatureMap
 from craftmaps.models.onnx.export import tensor_of
 from craftmaps.models.onnx.graph import LEAST_OPSET, Graph
@@ -36,17 +31,16 @@ _OPTIONS = {  # skl2onnx itself takes care of all but the first
 
 def register() -> None:
     """Register every map and learner; twice is as good as once."""
-    learners = (OnePassRegressor, OnePassClassifier, KernelRegressor, KernelClassifier, KernelPCA)
-    for kind in (*_maps(FeatureMap), *learners):
+    for kind in (*_defined(FeatureMap), *_defined(Learner)):
         options = _OPTIONS if issubclass(kind, OnePassClassifier) else None
         update_registered_converter(
             kind, f"Craftmaps{kind.__name__}", _set_types, _convert, options=options
         )
 
 
-def _maps(base: Any) -> list[type]:
-    """All maps that are defined so far, in this package or outside of it."""
-    known = [kind for below in base.__subclasses__() for kind in (below, *_maps(below))]
+def _defined(base: Any) -> list[type]:
+    """All maps or learners that are defined so far, in this package or outside of it."""
+    known = [kind for below in base.__subclasses__() for kind in (below, *_defined(below))]
     return [kind for kind in known if not isabstract(kind)]
 
 

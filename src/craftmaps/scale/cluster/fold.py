@@ -25,6 +25,7 @@ from sklearn.base import clone, is_classifier
 
 from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
 from craftmaps.learn.passes import Task
+from craftmaps.tables.values import is_missing
 
 FAN_IN = 4  # sums that one task merges
 _FAR_APART = 1 << 40  # between the first rows of two partitions whose lengths are not known
@@ -185,7 +186,7 @@ def labels_in(y: Any, number: int) -> tuple[np.ndarray, int]:
     y = np.asarray(y)
     missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), bool)
     if y.dtype == object:
-        missing = np.array([_is_missing(value) for value in y], bool)
+        missing = np.array([is_missing(value) for value in y.tolist()], bool)
     if missing.any():
         raise ValueError(f"partition {number}: the label of row {missing.argmax()} is missing.")
     return np.unique(y), len(y)
@@ -194,11 +195,6 @@ def labels_in(y: Any, number: int) -> tuple[np.ndarray, int]:
 def first_rows(lengths: Iterable[int]) -> list[int]:
     """The places of the first rows of partitions of these lengths."""
     return [0, *np.cumsum(list(lengths)).tolist()][:-1]
-
-
-def _is_missing(value: Any) -> bool:
-    is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ == "NAType"  # of pandas
 
 
 def _first_sentence(error: Exception) -> str:

@@ -75,7 +75,7 @@ def converted(
         value for value in distinct if _cast(pa.array([value]), kind, decimal, codes_count) is None
     ]
     bad = pc.is_in(texts, pa.array(wrong))
-    return _cast(pc.if_else(bad, "", texts), kind, decimal, codes_count), _plain(bad)
+    return _cast(pc.if_else(bad, "", texts), kind, decimal, codes_count), plain(bad)
 
 
 def numbers(texts: Any, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
@@ -88,7 +88,7 @@ def share_of_numbers(texts: Any, decimal: str = ".") -> float:
     if not len(texts):
         return 1.0
     column, _ = numbers(texts, decimal)
-    return float(np.mean(np.isfinite(_plain(column.fill_null(np.nan)))))
+    return float(np.mean(np.isfinite(plain(column.fill_null(np.nan)))))
 
 
 def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
@@ -156,5 +156,6 @@ def _known(texts: Any) -> Any:
     return pc.if_else(pc.is_in(texts, arrow().array(MISSING)), None, texts)
 
 
-def _plain(array: Any) -> np.ndarray:
+def plain(array: Any) -> np.ndarray:
+    """An Arrow array as one of NumPy."""
     return np.asarray(array.to_numpy(zero_copy_only=False))

@@ -174,6 +174,9 @@ def _numbers(column: Any) -> np.ndarray:
 def _place(names: Sequence[Any], column: Any, path: str) -> int:
     if isinstance(column, str) and column in names:
         return list(names).index(column)
+    stripped = [name.strip() if isinstance(name, str) else name for name in names]
+    if isinstance(column, str) and stripped.count(column) == 1:  # of a header such as "a, b"
+        return stripped.index(column)
     if is_integer(column) and -len(names) <= column < len(names):
         return int(column) % len(names)
     shown = ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")

@@ -7,7 +7,7 @@ from typing import Any
 IN_PYTHON = {  # what helps, by the keyword of `read`
     "on_bad_rows": "on_bad_rows='skip' leaves such rows out",
     "table": "on_bad_rows='skip' leaves such rows out, and table=True reads them as a table",
-    "format": "give format='csv', 'svmlight', 'parquet', 'npy' or 'npz'",
+    "format": "give format='csv', or the name of another format",
     "columns": "choose the columns to read with columns=[...]",
     "n_columns": "n_columns= says how many there are",
     "zero_based": "zero_based=True counts columns from 0",

@@ -1,8 +1,9 @@
 """Rows of NumPy's .npy and .npz files. Pickled objects are refused."""
 
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Piece
 
 
-class _ArrayFiles:
+class _ArrayFiles(ABC):
     """A matrix per file, and arrays of targets and of weights beside it or columns inside."""
 
     names: list[str] | None = None
@@ -52,11 +53,9 @@ class _ArrayFiles:
                 total += int(arrays[0].shape[0])
         return total
 
-    @contextmanager
-    def _opened(self, file: int) -> Iterator[list[Any]]:
+    @abstractmethod
+    def _opened(self, file: int) -> AbstractContextManager[list[Any]]:
         """The matrix, and the arrays of targets and of weights that stand beside it."""
-        raise NotImplementedError
-        yield []
 
     def _piece(self, path: str, start: int, arrays: Sequence[Any]) -> Piece:
         """The rows of some arrays, copied."""

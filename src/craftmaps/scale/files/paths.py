@@ -16,6 +16,7 @@ SUFFIXES = {
     "svmlight": (".svmlight", ".libsvm", ".svm"),
 }
 FORMATS = tuple(SUFFIXES)
+TABLES = ("parquet", "csv")  # formats whose columns have types of their own
 
 
 def format_of(path: Any) -> str:

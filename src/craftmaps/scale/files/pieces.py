@@ -48,7 +48,7 @@ class Piece:
     def block(self, some: slice) -> tuple[Any, ...]:
         """(X, y) of some rows, or (X, y, weight) if there are weights."""
         y = None if self.y is None else self.y[some]
-        X = self.X.slice(some.start, some.stop - some.start) if is_table(self.X) else self.X[some]
+        X = self.X.slice(some.start, some.stop - some.start) if is_arrow(self.X) else self.X[some]
         return (X, y, *(() if self.weight is None else (self.weight[some],)))
 
     def without(self, bad: np.ndarray) -> "Piece":
@@ -56,7 +56,7 @@ class Piece:
         kept = ~bad
         return replace(
             self,
-            X=self.X.filter(kept) if is_table(self.X) else self.X[kept],
+            X=self.X.filter(kept) if is_arrow(self.X) else self.X[kept],
             y=None if self.y is None else self.y[kept],
             rows=self.rows[kept],
             weight=None if self.weight is None else self.weight[kept],
@@ -134,7 +134,7 @@ class BadRows:
 
     def _faults(self, piece: Piece) -> Iterator[Fault]:
         X, y, weight = piece.X, piece.y, piece.weight
-        if not is_table(X):
+        if not is_arrow(X):
 
             def value(row: int) -> tuple[Any, str]:
                 values = X[[row]].toarray()[0] if sparse.issparse(X) else X[row]
@@ -185,7 +185,7 @@ def _joined(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
         return parts[0]
     Xs, *others = zip(*parts, strict=True)
     X: Any
-    if is_table(Xs[0]):
+    if is_arrow(Xs[0]):
         X = arrow().concat_tables(Xs).combine_chunks()
     else:
         X = sparse.vstack(Xs, format="csr") if sparse.issparse(Xs[0]) else np.concatenate(Xs)
@@ -205,6 +205,6 @@ def _bad_values(X: Any) -> np.ndarray:
     return bad
 
 
-def is_table(X: Any) -> bool:
+def is_arrow(X: Any) -> bool:
     """Whether rows are an Arrow table."""
     return hasattr(X, "schema")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.scale.files.column_types import MISSING
+from craftmaps.scale.files.column_types import MISSING, plain
 
 _WHOLE = r"^-?(0|[1-9][0-9]*)$"
 _DECIMAL = r"^-?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|Inf|INF)$"
@@ -52,14 +52,14 @@ def targets_of(texts: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     if kind == "whole" and pc.all(pc.equal(whole, decimal)).as_py():
         y = pc.if_else(whole, trimmed, "0")
         try:
-            return _plain(y.cast(pa.int64())), _plain(pc.invert(whole))
+            return plain(y.cast(pa.int64())), plain(pc.invert(whole))
         except pa.ArrowInvalid:  # one is beyond 64 bits
             fits = pc.less_equal(pc.utf8_length(y), MAX_CERTAIN_DIGITS)
             wrong = pc.invert(pc.and_(whole, fits))
-            return _plain(pc.if_else(fits, y, "0").cast(pa.int64())), _plain(wrong)
-    y = _plain(pc.if_else(decimal, trimmed, "nan").cast(pa.float64()))
-    rounded = _plain(whole) & (np.abs(y) >= MAX_EXACT_FLOAT)
-    return y, ~_plain(decimal) | (rounded if kind == "whole" else False)
+            return plain(pc.if_else(fits, y, "0").cast(pa.int64())), plain(wrong)
+    y = plain(pc.if_else(decimal, trimmed, "nan").cast(pa.float64()))
+    rounded = plain(whole) & (np.abs(y) >= MAX_EXACT_FLOAT)
+    return y, ~plain(decimal) | (rounded if kind == "whole" else False)
 
 
 def _missing(texts: Any) -> Any:
@@ -67,7 +67,3 @@ def _missing(texts: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.is_in(pc.utf8_trim_whitespace(texts), pa.array(MISSING))
-
-
-def _plain(array: Any) -> np.ndarray:
-    return np.asarray(array.to_numpy(zero_copy_only=False))
