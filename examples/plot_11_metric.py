@@ -29,7 +29,7 @@ seen = MetricMap(CraftMap(kernel, 64, random_state=0), power=0.25).fit(X[train],
 row = X[test][3]
 figure, axes = plt.subplots(1, 3, figsize=(7, 2.6), layout="constrained")
 pictures = (seen.metric_root_.diagonal(), row, row @ seen.metric_root_)
-titles = ("how much a pixel counts", "a row", "the same, seen")
+titles = ("weight of each pixel", "a row", "the same row, transformed")
 for axis, picture, title in zip(axes, pictures, titles, strict=True):
     axis.imshow(picture.reshape(8, 8), cmap="gray_r" if title == "a row" else "magma_r")
     axis.set_title(title, fontsize=10)

@@ -121,11 +121,14 @@ def test_damage_is_told_or_harmless(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("reader", "name"), [(reader, name) for reader, names in READERS.items() for name in names]
+)
 @pytest.mark.filterwarnings("ignore")
-def test_damage_of_10_000_files_is_told_or_harmless(reader, tmp_path):
-    names = READERS[reader]
-    outcomes = sum((fuzz(name, tmp_path, -(-10_000 // len(names)), 1) for name in names), Counter())
+def test_damage_of_10_000_files_of_a_reader_is_told_or_harmless(reader, name, tmp_path):
+    cases = -(-10_000 // len(READERS[reader]))
+    outcomes = fuzz(name, tmp_path, cases, 1)
     assert outcomes.keys() <= {"rows", "refused"}
-    assert outcomes.total() >= 10_000
-    assert min(outcomes.values()) > 100
+    assert outcomes.total() == cases
+    assert outcomes["refused"] > 100
+    assert outcomes["rows"] > 50 or name == "t.csv.gz"  # a checksum finds all damage

@@ -141,8 +141,8 @@ class Bands(OnePass):
     def _known(self, posterior: Posterior | None) -> Posterior:
         if posterior is None:
             raise ValueError(
-                "standard deviations need the squared loss and a system that is factored, which a "
-                "fit of more than 16,384 rows with even more features is not; use "
+                "standard deviations are available for the squared loss, and not if the system "
+                "is solved by iteration, as with more than 16,384 rows and even more features; use "
                 "predict_interval."
             )
         return posterior

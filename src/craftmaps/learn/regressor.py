@@ -18,11 +18,11 @@ from craftmaps.validation import check_squares
 
 @storable
 class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
-    """Exact ridge regression on the features of a map: min |Y - Z W - c|^2 + alpha |W|^2.
+    """Predict numbers by exact ridge regression on the features of a map, in one pass.
 
-    One pass over the rows keeps sums of size n_components^2, and a sample of rows that chooses
-    alpha. For a given alpha the result is the same whether rows come at once, in blocks, or merged
-    from several learners.
+    The objective is |Y - Z W - c|^2 + alpha |W|^2. One pass over the rows keeps sums of size
+    n_components^2, and a sample of rows to choose alpha. For a given alpha, the result is the same
+    whether rows come at once, in blocks, or merged from several learners.
 
     Parameters
     ----------

@@ -11,13 +11,16 @@ from numba.core.caching import FunctionCache
 from craftmaps.validation import warn
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], contract: bool = False) -> Callable[..., Any]:
     """Compile `function` for the machine it runs on, once, and keep the result on disk.
 
     The interpreter lock is released inside, so that threads over rows run side by side. Where no
     folder can be written (a read-only image without a home), it is compiled in each process anew.
+    With `contract`, a product and a sum may be rounded once instead of twice, where the machine has
+    an instruction for both.
     """
-    loop: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    flags = {"contract"} if contract else False
+    loop: Any = numba.njit(nogil=True, error_model="numpy", fastmath=flags)(function)
     try:
         loop._cache = _Cache(loop.py_func)
     except RuntimeError:  # numba: "cannot cache function: no locator available"
@@ -27,6 +30,11 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             "folder that can be written."
         )
     return loop  # type: ignore[no-any-return]
+
+
+def contracted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile with `contract`, for arithmetic that need not be the same to the last bit."""
+    return compiled(function, contract=True)
 
 
 class _Cache(FunctionCache):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craftmaps.loops.compiled import compiled
+from craftmaps.loops.compiled import contracted
 
 _TILE = 128  # columns that are accumulated at a time, in the first-level cache
 _WIDE_TILE = 512
@@ -10,7 +10,7 @@ _NEAR64, _NEAR32 = 1e-6, 1 / 256  # |x - y|^2 / (|x|^2 + |y|^2) below which digi
 _ROUND64, _ROUND32 = 6755399441055744.0, 12582912.0  # 1.5 * 2^52, 1.5 * 2^23: adding them rounds
 
 
-@compiled
+@contracted
 def _exp64(x: float) -> float:
     """exp(x) for x <= 0, in plain arithmetic that the compiler can vectorize."""
     shifted = x * 1.4426950408889634 + _ROUND64
@@ -30,7 +30,7 @@ def _exp64(x: float) -> float:
     return value * power if x > -708.0 else 0.0
 
 
-@compiled
+@contracted
 def _exp32(x: np.float32) -> np.float32:
     """The same for float32."""
     shifted = x * np.float32(1.4426950408889634) + np.float32(_ROUND32)
@@ -47,7 +47,7 @@ def _exp32(x: np.float32) -> np.float32:
     return value * power if x > np.float32(-87.0) else np.float32(0)
 
 
-@compiled
+@contracted
 def gaussian64(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: float) -> None:
     """G[i, j] = exp(-gamma max(0, xx[i] + yy[j] - 2 G[i, j])), where G held inner products."""
     for i in range(G.shape[0]):
@@ -57,7 +57,7 @@ def gaussian64(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: float) -> N
             row[j] = _exp64(-gamma * (squared if squared > 0.0 else 0.0))
 
 
-@compiled
+@contracted
 def gaussian32(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: np.float32) -> None:
     """The same for float32."""
     for i in range(G.shape[0]):
@@ -68,7 +68,7 @@ def gaussian32(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: np.float32)
             row[j] = _exp32(-gamma * squared)
 
 
-@compiled
+@contracted
 def matern64(
     G: np.ndarray,
     xx: np.ndarray,
@@ -85,7 +85,7 @@ def matern64(
         _decay64(G[i], scale, a, b)
 
 
-@compiled
+@contracted
 def matern32(
     G: np.ndarray,
     xx: np.ndarray,
@@ -102,7 +102,7 @@ def matern32(
         _decay32(G[i], scale, a, b)
 
 
-@compiled
+@contracted
 def _distances(
     row: np.ndarray, xx: float, yy: np.ndarray, x: np.ndarray, Y: np.ndarray, near: float
 ) -> None:
@@ -129,7 +129,7 @@ def _distances(
         row[j] = np.sqrt(row[j])
 
 
-@compiled
+@contracted
 def _decay64(row: np.ndarray, scale: float, a: float, b: float) -> None:
     """Replace s by (1 + a s + b s^2) exp(-s), with s multiplied by `scale` first."""
     for j in range(row.shape[0]):
@@ -137,7 +137,7 @@ def _decay64(row: np.ndarray, scale: float, a: float, b: float) -> None:
         row[j] = (1.0 + s * (a + b * s)) * _exp64(-s)
 
 
-@compiled
+@contracted
 def _decay32(row: np.ndarray, scale: np.float32, a: np.float32, b: np.float32) -> None:
     """The same for float32."""
     for j in range(row.shape[0]):
@@ -145,7 +145,7 @@ def _decay32(row: np.ndarray, scale: np.float32, a: np.float32, b: np.float32) -
         row[j] = (np.float32(1) + s * (a + b * s)) * _exp32(-s)
 
 
-@compiled
+@contracted
 def laplacian64(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """out[i, j] = exp(-sum_k |X[i, k] - columns[k, j]|); `columns` is the other matrix, transposed.
 
@@ -156,7 +156,7 @@ def laplacian64(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
         _decay64(out[i], 1.0, 0.0, 0.0)
 
 
-@compiled
+@contracted
 def laplacian32(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """The same for float32."""
     _absolute_differences(X, columns, out)
@@ -164,7 +164,7 @@ def laplacian32(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
         _decay32(out[i], np.float32(1), np.float32(0), np.float32(0))
 
 
-@compiled
+@contracted
 def _absolute_differences(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """out[i, j] = sum_k |X[i, k] - columns[k, j]|.
 
@@ -194,7 +194,7 @@ def _absolute_differences(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -
                     a[j] += (abs(a0 - p0) + abs(a1 - p1)) + (abs(a2 - p2) + abs(a3 - p3))
 
 
-@compiled
+@contracted
 def cauchy_products(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """out[i, j] = prod_k 1 / (1 + (X[i, k] - columns[k, j])^2)."""
     one = X.dtype.type(1)

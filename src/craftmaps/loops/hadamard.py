@@ -452,11 +452,13 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
             if s == 0:
                 for b in range(0, n_squares * SIDE * SIDE, SIDE * SIDE):
                     half, n, l = (degree[b] - 1) // 2, degree[b] - 1, length[b]
-                    for k in range(SIDE):
-                        to, at = in_squares + k * overlap, (b + k * SIDE) * stride + 1
-                        _make_run(u, to, u, p[at], p, at, half, l, scale[b + k * SIDE], None)
-                        to, at = to + SIDE * overlap, (b + k) * stride + 1 + half
-                        _make_run(u, to, u, p[at], p, at, n - half, l, one, None)
+                    for k in range(2 * SIDE):
+                        at, m, c = (b + k * SIDE) * stride + 1, half, one
+                        if k < SIDE:
+                            c = scale[b + k * SIDE]
+                        else:
+                            at, m = (b + k - SIDE) * stride + 1 + half, n - half
+                        _make_run(u, in_squares + k * overlap, u, p[at], p, at, m, l, c, None)
                     _add_square(z, start, column, b, u, in_squares, overlap, l)
             for b in range(max(blocks[s], n_squares * SIDE * SIDE), blocks[s + 1]):
                 n, j, c = degree[b] - own, start + column[b], scale[b]

@@ -87,5 +87,5 @@ class Cholesky:
 
 
 def in_place(fit_intercept: bool, penalized: bool) -> bool:
-    """Whether the factor needs no matrix beside the one that holds the sums."""
+    """Whether the factor needs no matrix in addition to the sums."""
     return fit_intercept and not penalized

@@ -11,7 +11,7 @@ features, and a stream does until its buffer of `block_rows` rows is full.
 | any other             | any     | "gcv", a sequence, or one per target | path               |
 
 The span of n kept rows turns the problem into one of at most n features, for which the last two
-rows of the table are asked again. "auto" factors H once for each of about eight alphas. The path is
+rows of the table decide. "auto" factors H once for each of about eight alphas. The path is
 one eigen-decomposition for all alphas, at the price of about thirty factorizations. For a sequence
 of alphas, each fold is solved by a path, and all rows then by the row of the table that fits the
 chosen alpha.
@@ -71,7 +71,7 @@ def is_number(alpha: Any) -> bool:
 
 
 def is_auto(alpha: Any) -> bool:
-    """Whether alpha is chosen by whatever suits the number of rows."""
+    """Whether alpha is "auto"."""
     return isinstance(alpha, str) and alpha == "auto"
 
 

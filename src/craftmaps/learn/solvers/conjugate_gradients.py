@@ -35,7 +35,7 @@ _RESTARTS = 3
 
 
 class NotSolvedError(ValueError):
-    """Iteration does not lead to a solution at this alpha."""
+    """Raised if the iteration does not converge at this alpha."""
 
 
 class KeptRows:
@@ -314,7 +314,7 @@ def _largest_ratio(residuals: np.ndarray, length: np.ndarray) -> float:
 
 
 def _orthonormal(directions: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of what columns span, whatever their lengths.
+    """An orthonormal basis of the span of columns of any lengths.
 
     A column that depends on others has no direction of its own. Orthogonalizing it would turn its
     rounding errors into a direction, along which A may not even be symmetric.

@@ -15,7 +15,7 @@ _GROUPS = (  # limit and use of a container, versions 2 and 1 of control groups
 
 
 def available_bytes() -> int | None:
-    """Memory that a process may still take, or None where the system does not tell."""
+    """Memory that a process can still use, or None if it is not known."""
     known = [
         value for value in (_machine(), *map(_container, *zip(*_GROUPS, strict=True))) if value
     ]
@@ -27,8 +27,8 @@ def equations_bytes(
 ) -> int:
     """What a pass and its solve need: sums, the work matrix of float32 blocks, and a copy.
 
-    With folds, the sums of those that teach are held beside the sums of each. A plain ridge of one
-    given alpha is solved without a copy.
+    With folds, the sums of the training folds are held in addition to those of each fold. A plain
+    ridge of one given alpha is solved without a copy.
     """
     work = 4 if itemsize == 4 else 0
     sums = 1 if n_folds == 1 else n_folds + 1

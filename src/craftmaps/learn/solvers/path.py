@@ -144,7 +144,7 @@ def cross_validate(
     fit_intercept: bool = True,
     penalty: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Mean squared error on each fold of what the other folds teach, from their sums alone.
+    """Mean squared error on each fold of the model of the other folds, from sums alone.
 
     Returns an array of shape (n_alphas, n_targets): for coefficients W and intercept c, the error
     on fold f is |Y_f|^2 - 2 tr(W^T G_f) + tr(W^T H_f W) + n_f |v_f - W^T m_f - c|^2.

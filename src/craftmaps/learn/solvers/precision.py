@@ -6,7 +6,7 @@ _LOOKED = 1024  # rows that tell it, or all that there are
 _FEW = 512  # that do not tell it
 _LOST = 0.25  # share of their directions that may be lost
 _MARGIN = 8.0  # above the floor: the sums have more eigenvalues than these rows, and they fall on
-FLOOR = 10.0  # units of rounding, times the trace, below which an eigenvalue is not to be told
+FLOOR = 10.0  # units of rounding, times the trace, below which rounding hides an eigenvalue
 
 
 def loses_directions(Z: np.ndarray) -> bool:

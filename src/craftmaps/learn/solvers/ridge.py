@@ -29,7 +29,7 @@ def solve(
     ----------
     equations : NormalEquations
     alpha : float, array of one per target, or the name of a search
-        "auto" judges powers of 10^(1/4) by `left_out`, "gcv" by generalized cross-validation.
+        "auto" scores powers of 10^(1/4) by `left_out`, "gcv" by generalized cross-validation.
     fit_intercept : bool, default=True
         Whether c is fitted (never penalized), or zero.
     per_target : bool, default=False
@@ -37,7 +37,7 @@ def solve(
     penalty : ndarray of shape (n_features, n_features), default=None
         P, positive semi-definite, of any rank.
     left_out : LeftOut, default=None
-        Rows by which "auto" judges; without them it is "gcv".
+        Rows that "auto" scores alphas with. Without them, "auto" is "gcv".
     hint : float, default=None
         An alpha that is about right, near which "auto" begins.
     """

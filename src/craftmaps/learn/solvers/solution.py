@@ -35,7 +35,7 @@ class Solution:
     left_out : bool
         Whether the scores come from rows that were left out.
     discriminant : Discriminant or None
-        Turns one-vs-rest predictions into scores of classes, if it was asked for.
+        Turns one-vs-rest predictions into scores of classes, if requested.
     mean_leverage : float or None
         The mean leverage of a row of weight 1, if the system was solved by iteration, where the
         leverages of single rows are not known.
@@ -114,7 +114,7 @@ class LeftOut:
 
 
 def check_weight(weight: float) -> None:
-    """Complain if the rows weigh nothing together."""
+    """Raise ValueError if the total weight of the rows is 0."""
     if not weight:
         raise ValueError("there is nothing to learn from: the weight of all rows together is zero.")
 
@@ -133,7 +133,7 @@ def mean_and_spread(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def warn_of_far_predictions(predicted: np.ndarray, solution: Solution) -> None:
-    """Say that predictions lie far beyond the targets that were learned from."""
+    """Warn if predictions are far outside the range of the training targets."""
     if solution.y_mean is None or solution.y_spread is None or not len(predicted):
         return
     spread = np.where(solution.y_spread > 0, solution.y_spread, np.inf)
@@ -148,7 +148,7 @@ def warn_of_far_predictions(predicted: np.ndarray, solution: Solution) -> None:
 
 
 def warn_of_jitter(jitter: float, alpha: Any) -> None:
-    """Say that a system was singular."""
+    """Warn that a system was singular."""
     if jitter > 0:
         warn(
             f"the system at alpha={alpha} is singular to working precision; up to {jitter:.3g} was "
