@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor, LogisticRegression, QuantileRegressor
-from sklearn.metrics import mean_pinball_loss
+from sklearn.metrics import log_loss, mean_pinball_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import craftmaps
@@ -170,6 +170,31 @@ def test_blocks_in_any_cut_give_the_model_of_fit(cut):
     cutted = KernelClassifier(feature_map).fit_blocks(blocks, classes=np.unique(FOUR))
     assert cutted.alpha_ == whole.alpha_
     np.testing.assert_allclose(cutted.decision_function(X), whole.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.delicate
+@pytest.mark.parametrize("y", [TWO, FOUR], ids=["two", "four"])
+def test_blocks_in_any_order_of_arrival_give_the_model_of_fit(y):
+    """Places decide which rows are held out and sampled, but not where the minimum is."""
+    starts = np.random.default_rng(5).permutation(np.arange(0, 400, 50))
+    blocks = [(X[i : i + 50], y[i : i + 50]) for i in starts]
+    whole = KernelClassifier(None, loss="log", alpha=1.0, tol=1e-11).fit(X, y)
+    mixed = KernelClassifier(None, loss="log", alpha=1.0, tol=1e-11)
+    mixed.fit_blocks(blocks, classes=np.unique(y))
+    np.testing.assert_allclose(mixed.decision_function(X), whole.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.delicate
+def test_alpha_is_chosen_where_columns_take_few_values():
+    """Many rows are equal then, and the features of separate rows are linearly dependent."""
+    rng = np.random.default_rng(7)
+    rows = rng.integers(0, 3, (900, 6)).astype(float)
+    y = (rows[:, 0] + rows[:, 1] > 2).astype(int) ^ (rng.random(900) < 0.1)
+    feature_map = FourierFeatures("rbf", 256, random_state=0)
+    model = KernelClassifier(feature_map, loss="log").fit(rows[:600], y[:600])
+    # 300 rows: an error of 0.1 at best, with a standard deviation of 0.017
+    assert model.score(rows[600:], y[600:]) > 1 - 0.1 - 5 * 0.017
+    assert log_loss(y[600:], model.predict_proba(rows[600:])) < 0.5  # 0.33 at best, 0.69 by chance
 
 
 @pytest.mark.delicate

@@ -87,6 +87,7 @@ def test_equals_the_local_fit_bit_for_bit_the_same_again(cluster, data, feature_
         assert_equal_to_rounding(lazy.compute(), expected)
 
 
+@pytest.mark.slow
 def test_the_log_loss_equals_the_local_fit(cluster, data, feature_map):
     """Chunks of known and of unknown lengths, for the same places of rows."""
     X, y = arrays(data)

@@ -382,8 +382,9 @@ def search(
         first = round(_STEPS * np.log10(_FIRST_ALPHA * scale))
         last = np.floor(_STEPS * np.log10(_LAST_ALPHA * scale))
         power = first
-        # a larger penalty is quicker to minimize, and need not be minimized well
-        ends = machine.descend(10.0 ** ((power + 1) / _STEPS), ends, folds, _START_TOLERANCE)
+        if machine.has_time:
+            # a larger penalty is quicker to minimize, and need not be minimized well
+            ends = machine.descend(10.0 ** ((power + 1) / _STEPS), ends, folds, _START_TOLERANCE)
         improves(10.0 ** (power / _STEPS))
         first_ends = ends
         for step in (-1, 1):
