@@ -15,10 +15,9 @@ from unbiased import Biased, check_unbiased, kernel_estimates
 
 SHAPES = [
     # counts of features by degree, columns of the rows, columns of the fold, columns in use
-    ([0, 40, 700, 900, 800, 700, 650], 60, 517, 1),  # squares are cut where the fold begins again
-    ([0, 0, 3000, 5000, 0, 2000, 0, 0, 2000, 300], 120, 1000, 0),  # degree 9 has no squares
-    ([0, 0, 300, 900, 400], 64, 130, 3),  # slices of one vector
-    ([0, 0, 9000, 9000], 300, 1600, 0),
+    ([0, 40, 700, 900, 800, 0, 700], 200, 517, 1),  # squares are cut where the fold begins again
+    ([0, 0, 2000, 1500, 0, 1500, 0, 0, 700, 300], 300, 1000, 0),  # degree 9 has no squares
+    ([0, 0, 4000, 4000], 1000, 1000, 3),
 ]
 
 
@@ -94,7 +93,8 @@ def test_whole_squares_use_every_entry_equally_often():
         (32767, 1024, 4095, 256),  # slices are a quarter of a row,
         (32767, 4096, 4095, 256),  # at most 256 entries,
         (4096, 1024, 512, 64),  # and fit side by side into the fold
-        (4096, 32, 512, 0),  # few columns
+        (4096, 128, 512, 0),  # few columns
+        (4096, 1024, 504, 0),  # or few columns of the fold
         (1024, 1024, 512, 0),  # hardly a fold
         (512 * 5, 1024, 512, 0),  # columns would get 4 or 6 features
         (512 * 9, 1024, 512, 64),  # or 8 and 10, which costs little
@@ -122,9 +122,9 @@ def test_where_squares_are_used(n_features, size, fold, longest):
 )
 def test_other_blocks_are_not_taken_for_squares(damage):
     products = draw(*SHAPES[0])
-    products.check(60, 520)
+    products.check(200, 520)
     with pytest.raises(ValueError, match="do not fit together"):
-        replace(products, **damage(products)).check(60, 520)
+        replace(products, **damage(products)).check(200, 520)
 
 
 def changed(array, place, by):
@@ -134,8 +134,8 @@ def changed(array, place, by):
 
 
 def test_a_file_keeps_squares(tmp_path):
-    X = rows(20, 60)
-    feature_map = CraftMap(n_components=128, n_up=1024, random_state=0).fit(X)
+    X = rows(20, 200)
+    feature_map = CraftMap(n_components=1024, n_up=8192, random_state=0).fit(X)
     feature_map.save(tmp_path / "map.craft")
     restored = load(tmp_path / "map.craft")
     assert restored._products.n_squares == feature_map._products.n_squares > 0
@@ -144,10 +144,10 @@ def test_a_file_keeps_squares(tmp_path):
 
 def test_unbiased():
     """And features that are too long by 5 % are noticed, by the same check."""
-    X, kernel, pairs = rows(3, 40), Polynomial(3), [(0, 1), (0, 2), (1, 1)]
+    X, kernel, pairs = rows(3, 200), Polynomial(3), [(0, 1), (0, 2), (1, 1)]
 
     def make(seed):
-        return CraftMap(kernel, 256, n_up=4096, h01="none", random_state=seed)
+        return CraftMap(kernel, 512, n_up=4096, h01="none", random_state=seed)
 
     assert make(0).fit(X)._products.n_squares
     expected = kernel(X)[tuple(np.transpose(pairs))]
@@ -163,7 +163,7 @@ def test_the_expected_error_knows_what_features_share():
 
     Errors of one map hang together, so it takes many maps to know their mean.
     """
-    X, kernel = rows(25, 100), DotProduct([0.0, 0.0, 0.0, 1.0])
+    X, kernel = rows(25, 200), DotProduct([0.0, 0.0, 0.0, 1.0])
     maps = [CraftMap(kernel, 512, n_up=2048, random_state=s) for s in range(200)]
     K, off = kernel(X), ~np.eye(len(X), dtype=bool)
     squares = [np.mean((Z @ Z.T - K)[off] ** 2) for Z in (m.fit_transform(X) for m in maps)]

@@ -22,7 +22,7 @@ from craftmaps.loops.hadamard import GROUP, LANES, MAX_FACTORS, SIDE
 from craftmaps.maps.parts.hadamard_runs import SLICE, aligned_step
 
 _IN_SQUARE = SIDE * SIDE
-_SMALLEST = 64  # entries of a rotated row: slices of shorter ones take too long to begin
+_SHORTEST = 64  # entries of a slice: shorter ones gain less, and many make large model files
 _MAX_IMBALANCE = 0.02  # variance of the fold that unequal numbers of features per column may add
 _MAX_SHARE = 1 / 16  # of all products of one degree that may be drawn without looking for repeats
 
@@ -36,11 +36,12 @@ def longest_slice(n_features: int, size: int, fold: int) -> int:
     """
     ratio = n_features / fold
     part = ratio / GROUP % 1
-    if size < _SMALLEST or ratio < 2 * GROUP:
+    if ratio < 2 * GROUP:
         return 0
     if part * (1 - part) * GROUP**2 > _MAX_IMBALANCE * ratio * (ratio - 1):
         return 0
-    return min(size // SIDE, SLICE, _whole(fold) * GROUP // _IN_SQUARE // LANES * LANES)
+    longest = min(size // SIDE, SLICE, _whole(fold) * GROUP // _IN_SQUARE // LANES * LANES)
+    return longest if longest >= _SHORTEST else 0
 
 
 def squares(

@@ -41,7 +41,7 @@ def register() -> None:
 def _defined(base: Any) -> list[type]:
     """All maps or learners that are defined so far, in this package or outside of it."""
     known = [kind for below in base.__subclasses__() for kind in (below, *_defined(below))]
-    return [kind for kind in known if not isabstract(kind)]
+    return [kind for kind in dict.fromkeys(known) if not isabstract(kind)]
 
 
 def _set_types(operator: Any) -> None:
