@@ -141,3 +141,9 @@ def test_intervals_of_real_tables_cover_what_they_promise(name, loss):
         covered = ((low <= y[test]) & (y[test] <= high)).mean()
         error = np.sqrt(coverage * (1 - coverage) * (1 / len(test) + 1 / told))
         assert abs(covered - coverage) < 4 * error
+
+
+@pytest.mark.parametrize("n_rows", [0, 3])
+def test_noise_of_rows_without_weight_is_not_known(n_rows):
+    with pytest.raises(ValueError, match="noise of the targets is not known"):
+        Conformal(np.ones((n_rows, 1)), np.zeros(n_rows)).deviation()

@@ -56,6 +56,11 @@ class Conformal:
 
     def deviation(self) -> np.ndarray:
         """The root mean square of the scores, per target."""
+        if not self.weights.any():
+            raise ValueError(
+                "the noise of the targets is not known, because all rows that were kept to judge "
+                "it weigh nothing; learn from rows with positive weights first."
+            )
         return np.sqrt(np.average(np.square(self.scores), axis=0, weights=self.weights))
 
     def _check_stored(self) -> None:
