@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# One process for each core, and one BLAS thread for each process.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --durations=25
+# One process for each core, and one thread of BLAS and of OpenMP (scikit-learn) for each process.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --durations=25
 
 .PHONY: demo test test-all lint format docs benchmarks clean
 
