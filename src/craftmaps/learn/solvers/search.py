@@ -45,8 +45,9 @@ def search(
     """Alphas around the one with the least score, in increasing order, and the score of each.
 
     Whole decades are tried from about 1e-4 of the trace on, downwards and upwards, until the next
-    one in either direction is worse. Then follow a half and a quarter of a decade on either side.
-    A search that is given a hint, an alpha that is about right, begins there with half decades.
+    one in either direction is worse. Then follow a half and a quarter of a decade on either side,
+    and larger alphas until the score is no longer as good. A search that is given a hint, an alpha
+    that is about right, begins there with half decades.
     """
     first, last = _powers(eps, trace)
     tried: dict[int, np.ndarray] = {}
@@ -76,6 +77,14 @@ def search(
         middle = best()
         attempt(middle - step)
         attempt(middle + step)
+    # wherever the search began, it ends with the largest alpha that is as good as the best
+    top, enough = best(), (1 + EQUAL_SCORES) * tried[best()].sum()
+    for step in _STEPS[1:]:
+        while top + step <= last:
+            attempt(top + step)
+            if tried[top + step].sum() > enough:
+                break
+            top += step
     powers = sorted(tried)
     alphas = 10.0 ** (np.array(powers) / ALPHAS_PER_DECADE)
     return alphas, np.array([tried[power] for power in powers])
