@@ -61,8 +61,10 @@ def with_metric(rows: Rows, rounds: list[list[Trial]]) -> Candidate | None:
         return None
     _, recipe, n_steps = min(tried, key=lambda one: one[0])
     all_rows = _MetricSearch.of(rows, n)
-    chosen = list(islice(all_rows.steps(recipe), n_steps))[-1]
-    chosen = replace(chosen, alpha=all_rows.judged(chosen).alpha)
+    steps = list(islice(all_rows.steps(recipe), n_steps))
+    if not steps:
+        return None
+    chosen = replace(steps[-1], alpha=all_rows.judged(steps[-1]).alpha)
     return all_rows.rated(chosen) if _is_clear(rows, n, best, chosen) else None
 
 
