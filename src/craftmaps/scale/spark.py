@@ -86,6 +86,10 @@ def fit(
 
     Notes
     -----
+    If a map is given in `FrozenEstimator`, the places of rows are not counted. With more than 1,024
+    rows, alpha="auto" of the squared loss is then chosen by another uniform sample of rows than in
+    a local fit.
+
     For E features in float32, a Python worker needs up to 20 E^2 bytes to add up rows, 40 E^2 bytes
     to merge four sums, and `block_rows` rows of features. This is outside of the memory of the JVM
     (spark.executor.memoryOverhead). The driver receives one sum of 4 E^2 bytes, for which
