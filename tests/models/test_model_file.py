@@ -357,6 +357,18 @@ def test_indices_that_leave_their_arrays_are_refused(tmp_path, name, value):
         craftmaps.load(path)
 
 
+@pytest.mark.parametrize("name", ["gather", "offset"])
+def test_arrays_of_a_loop_in_columns_are_refused(tmp_path, name):
+    path = tmp_path / "model.craft"
+    CraftMap(Polynomial(5), 60, n_up=200, h01="none", random_state=0).fit(X).save(path)
+    header, arrays = array_file.read(path, "model")
+    header["model"]["state"]["_products"]["state"][name]["fortran"] = True
+    place = f"_products.{name}"
+    array_file.write(path, "model", header, arrays | {place: arrays[place].T})
+    with pytest.raises(ValueError, match="do not fit together"):
+        craftmaps.load(path)
+
+
 @pytest.mark.parametrize(("factor", "place"), [(0, 1279), (1, 0)])
 def test_signs_of_a_fold_that_are_none_are_refused(tmp_path, factor, place):
     """A sign that begins in the rotations, and a factor among the signs."""

@@ -193,6 +193,8 @@ class HadamardProducts:
         names = ("gather", "rotations", "blocks", "degree", "length", "column", "offset")
         whole = {name: is_whole(getattr(self, name)) for name in names}
         check_facts(self, **whole)
+        in_rows = {name: getattr(self, name).flags.c_contiguous for name in names}
+        check_facts(self, **in_rows)  # loops read them as one long vector
         # loops subtract all but the first of these, and differences of unsigned types are uint64
         signed = {name: getattr(self, name).dtype.kind == "i" for name in names[1:]}
         check_facts(self, **signed)
