@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
 
@@ -21,7 +20,6 @@ from craftmaps import (
     ScaledMap,
 )
 from craftmaps.maps import craft, metric
-from craftmaps.maps.metric import gradient_products
 
 INNER = CraftMap(Polynomial(3), 64, random_state=0)
 
@@ -30,20 +28,6 @@ def along(direction, n=600, seed=0):
     """Rows, and targets that change along one direction only."""
     X = np.random.default_rng(seed).normal(size=(n, len(direction)))
     return X, np.sin(2 * X @ direction)
-
-
-def test_products_of_gradients():
-    """Against differences, for two predictors; without the weights' sum they are wrong."""
-    rng = np.random.default_rng(0)
-    X, coef, kernel = rng.normal(size=(30, 4)), rng.normal(size=(30, 2)), Gaussian(0.3)
-    expected = np.zeros((4, 4))
-    for column in coef.T:
-        slopes = [approx_fprime(x, lambda x, c=column: (kernel(x[None], X) @ c).item()) for x in X]
-        expected += np.transpose(slopes) @ slopes
-    K = kernel(X)
-    np.testing.assert_allclose((2 * 0.3) ** 2 * gradient_products(X, K, coef), expected, rtol=1e-5)
-    wrong = sum(((K * c) @ X).T @ ((K * c) @ X) for c in coef.T)
-    assert np.abs((2 * 0.3) ** 2 * wrong - expected).max() > 0.1 * expected.max()
 
 
 @pytest.mark.parametrize("power", [0.25, "auto"])

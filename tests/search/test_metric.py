@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from craftmaps import Gaussian, Laplacian, Matern, Polynomial
+from craftmaps.kernels.gradients import gradient_products
 from craftmaps.search.candidates import Candidate
-from craftmaps.search.gradients import gradient_products
 from craftmaps.search.metric import can_rotate, has_gradients, with_metric
 from craftmaps.search.preparation import Scaling
 from craftmaps.search.trials import Rows

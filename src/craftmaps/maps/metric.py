@@ -4,14 +4,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh, lapack
+from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from craftmaps.kernels import Gaussian
+from craftmaps.kernels.gradients import gradient_products
 from craftmaps.kernels.learned import centred_targets
+from craftmaps.kernels.ridge import Ridge, best_ridge
 from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.wrapped import WrappedMap, onnx_unit_rows
 from craftmaps.storage.packing import storable
@@ -28,7 +30,6 @@ _MIN_RANDOM_COMPONENTS = 64  # or this many columns more than X has, if that is 
 _MAX_TARGETS = 32  # with more targets, gradients of random sums of targets are used
 _N_STEPS = 2
 _GAMMA_FACTORS = (2.0, 8.0, 32.0)  # the kernel of the median distance is often too smooth
-_RELATIVE_ALPHAS = 10.0 ** np.arange(-7, 2)  # relative to the mean of the diagonal
 
 
 @storable
@@ -151,7 +152,7 @@ class MetricMap(WrappedMap):
             )
             mean = Z.mean(axis=0)
             Z -= mean
-            return _best_ridge(Z.T @ Z, Z.T @ Y, Z_left - mean, Y_left)[0]
+            return _held_out(Z.T @ Z, Z.T @ Y, Z_left - mean, Y_left).score
 
         return min(roots, key=lambda power_and_root: error(power_and_root[1]))
 
@@ -209,13 +210,11 @@ def _roots(
     def gradients(root: np.ndarray | None) -> np.ndarray:
         Z, Z_left = (X, X_left) if root is None else (X @ root, X_left @ root)
         gamma = float(Gaussian("median").resolved(Z).gamma)
-        error = np.inf
-        for kernel in (Gaussian(factor * gamma) for factor in _GAMMA_FACTORS):
-            gram = kernel(Z)
-            missed, solved = _best_ridge(gram, Y, kernel(Z_left, Z), Y_left)
-            if missed < error:
-                error, coef, K = missed, solved, gram
-        products = gradient_products(Z, K, coef if signs is None else coef @ signs)
+        kernels = [Gaussian(factor * gamma) for factor in _GAMMA_FACTORS]
+        ridges = [_held_out(kernel(Z), Y, kernel(Z_left, Z), Y_left) for kernel in kernels]
+        best = int(np.argmin([ridge.score for ridge in ridges]))
+        coef = ridges[best].coef if signs is None else ridges[best].coef @ signs
+        products = gradient_products(kernels[best], Z, coef, full=True)
         return products if root is None else root @ products @ root
 
     first = gradients(None)
@@ -228,20 +227,6 @@ def _roots(
     return roots
 
 
-def gradient_products(X: np.ndarray, K: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """Sum grad f_c(x) grad f_c(x)^T over the rows x of X and over c, divided by (2 gamma)^2.
-
-    For a Gaussian kernel with the Gram matrix K, f_c(x) = sum_j coef_jc k(x, x_j) has the gradient
-    -2 gamma sum_j coef_jc k(x, x_j) (x - x_j).
-    """
-    products = np.zeros((X.shape[1], X.shape[1]))
-    for column in coef.T:
-        weights = K * column
-        slopes = weights.sum(axis=1)[:, None] * X - weights @ X
-        products += slopes.T @ slopes
-    return products
-
-
 def _root(products: np.ndarray, power: float, X: np.ndarray) -> np.ndarray | None:
     """Return products^power, scaled to keep the mean squared length of X; None if power is 0."""
     values, vectors = eigh(products)
@@ -252,21 +237,9 @@ def _root(products: np.ndarray, power: float, X: np.ndarray) -> np.ndarray | Non
     return np.asarray(root * (float(np.linalg.norm(X)) / lengths)) if lengths else None
 
 
-def _best_ridge(
-    A: np.ndarray, B: np.ndarray, C: np.ndarray, Y_left: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Minimize the mean squared error of C W with W = (A + alpha I)^-1 B; return it and W."""
-    best, diagonal = (np.inf, np.zeros_like(B)), np.diag_indices(len(A))
-    for alpha in _RELATIVE_ALPHAS * (np.mean(A[diagonal]) or 1.0):
-        shifted = A.copy()
-        shifted[diagonal] += alpha
-        factor, failed = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-        if not failed:
-            coef, _ = lapack.dpotrs(factor, B, lower=1)
-            error = float(np.mean((C @ coef - Y_left) ** 2))
-            if error < best[0]:
-                best = error, coef
-    return best
+def _held_out(A: np.ndarray, B: np.ndarray, C: np.ndarray, Y_left: np.ndarray) -> Ridge:
+    """Minimize the mean squared error of C W with W = (A + alpha I)^-1 B."""
+    return best_ridge(A, B, lambda W: float(np.mean((C @ W - Y_left) ** 2)))
 
 
 def _seen(X: Any, root: np.ndarray | None, unit_norm: bool) -> Any:

@@ -15,9 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from craftmaps.kernels import Gaussian, Laplacian, Matern
+from craftmaps.kernels.gradients import gradient_products
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.exact import Judged, judge, judge_unseen
-from craftmaps.search.gradients import gradient_products
 from craftmaps.search.preparation import Lesson
 from craftmaps.search.targets import Targets
 from craftmaps.search.trials import Rows, Trial

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from craftmaps.kernels.ridge import best_ridge
 from craftmaps.maps import Nystroem
 from craftmaps.search.candidates import Candidate, neighbors
 from craftmaps.search.rounds import steadiest_first
@@ -14,7 +15,6 @@ from craftmaps.threads import on_threads
 
 _MOST_TAUGHT_ROWS = 8000
 _MOST_HELD_ROWS = 2500
-_RELATIVE_ALPHAS = 10.0 ** np.arange(1, -7.1, -1)  # times the mean of the diagonal
 _LARGEST_TRIAL = 1024  # components of a trial; kernels that win there win with more
 _HOPEFUL = 1.3  # ratio of scores beyond which a family does not win with fewer components either
 
@@ -79,25 +79,20 @@ def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int)
     fitted = candidate.preparation.around(inner).fit(rows.raw(taught).astype(np.float64))
     Z, Z_held = (fitted.transform(rows.raw(some).astype(np.float64)) for some in (taught, held))
     targets = rows.targets(held)
-    alpha, predicted = best_ridge(Z, rows.targets(taught), Z_held, targets)
+    alpha, predicted = _ridge(Z, rows.targets(taught), Z_held, targets)
     return Trial.of(candidate, targets, predicted, alpha, n_taught)
 
 
-def best_ridge(
+def _ridge(
     Z: np.ndarray, targets: Targets, Z_held: np.ndarray, held: Targets
 ) -> tuple[float, np.ndarray]:
     """The alpha with the least score of held rows, and what it predicts for them."""
     mean, middle = Z.mean(axis=0), targets.Y.mean(axis=0)
-    Z = Z - mean
-    H = Z.T @ Z
-    values, vectors = np.linalg.eigh(H)
-    rotated = vectors.T @ (Z.T @ (targets.Y - middle))
-    rotated_held = (Z_held - mean) @ vectors
-    nothing = np.tile(middle, (len(held), 1))
-    least, best = held.score(nothing), (np.inf, nothing)
-    for alpha in _RELATIVE_ALPHAS * (float(np.mean(np.diagonal(H))) or 1.0):
-        predicted = rotated_held @ (rotated / (np.maximum(values, 0.0) + alpha)[:, None]) + middle
-        score = held.score(predicted)
-        if score < least:
-            least, best = score, (float(alpha), predicted)
-    return best
+    Z, Z_held = Z - mean, Z_held - mean
+    nothing = held.score(np.tile(middle, (len(held), 1)))
+
+    def score(W: np.ndarray) -> float:
+        return held.score(Z_held @ W + middle)
+
+    best = best_ridge(Z.T @ Z, Z.T @ (targets.Y - middle), score, least=nothing)
+    return best.alpha, Z_held @ best.coef + middle
