@@ -44,7 +44,7 @@ class Report:
         alone expects what the search saw on its sample of rows, a learner what its own model
         predicts for rows that did not teach it.
     interval : tuple of two floats
-        Where the error on other rows, as many as were judged, lies with a probability of about
+        Where the error on other rows, half as many as were judged, lies with a probability of about
         90%.
     classification : bool
     budget : str
