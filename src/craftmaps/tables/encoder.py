@@ -15,7 +15,7 @@ from craftmaps.storage.packing import storable
 from craftmaps.tables.fitted_columns import are_equal, fitted_columns
 from craftmaps.tables.kinds import KINDS, Column
 from craftmaps.tables.table import Table, table_of
-from craftmaps.validation import check_choice, is_integer
+from craftmaps.validation import check_choice, check_count
 
 SCALINGS = ("auto", "standard", "quantile", "none")
 _BLOCK_ROWS = 65_536  # rows that are encoded at a time
@@ -299,10 +299,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS)
-        if not is_integer(self.max_levels) or self.max_levels < 1:
-            raise ValueError(
-                f"max_levels must be an integer of at least 1, got {self.max_levels!r}."
-            )
+        check_count("max_levels", self.max_levels)
         if self.dtype not in _FLOATS:
             raise ValueError(f"dtype must be np.float32 or np.float64, got {self.dtype!r}.")
         if self.columns is not None and not isinstance(self.columns, Mapping):
