@@ -29,7 +29,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Each column becomes one or more columns of numbers, according to what it holds:
 
     - Numbers, booleans and durations are scaled. Missing values are replaced by the median, and a
-      second column marks them.
+      second column marks them. Text is read as numbers if every value is a number in the same
+      form, such as $1,234.50, 12 kg or 23:59, or a mark of a missing value, such as "?".
     - Text and categories with few different values, or levels, become one column of 0 and 1 for
       each level. Missing values are a separate level. Levels that were not in `fit` are 0 in all
       columns.
