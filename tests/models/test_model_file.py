@@ -266,7 +266,7 @@ def test_only_fitted_models_are_saved(tmp_path):
     for estimator in (TensorSketch(), OnePassClassifier(), OnePassRegressor()):
         with pytest.raises(ValueError, match="not fitted"):
             estimator.save(tmp_path / "model.craft")
-    with pytest.raises(TypeError, match=r"OwnMap is a .*OwnMap, and a model file holds maps"):
+    with pytest.raises(TypeError, match=r"OwnMap is a .*OwnMap, and a model file can contain only"):
         OwnMap(n_components=5).fit(X).save(tmp_path / "model.craft")
 
 

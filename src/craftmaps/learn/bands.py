@@ -106,14 +106,14 @@ class Bands(OnePass):
 
     @property
     def _residual_factor(self) -> float:
-        """How much larger residuals of new rows are than those of rows that are left out."""
+        """Ratio of the residuals of new rows to the residuals of rows that are left out."""
         return 1.0
 
     def _shaped(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(columns[:, 0] if self._one_target else columns)
 
     def _with_factors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Predicted columns, and sqrt(1 + h) for each row, times the factor on residuals."""
+        """Return predictions, and sqrt(1 + h) times the residual factor for each row."""
         (posterior, conformal), solution = self._uncertainty(), self.solution_
         predicted, factors = [], []
         for Z in self._features(X):
@@ -132,7 +132,7 @@ class Bands(OnePass):
                 )
             with self._draft(same_rows=True) as draft:
                 stream = draft._stream
-                if stream.conformal is None:  # nor has another thread computed it meanwhile
+                if stream.conformal is None:  # another thread may have computed it meanwhile
                     stream.posterior, stream.conformal = learned(draft)
         posterior, conformal = stream.posterior, stream.conformal
         return posterior.single() if single and posterior is not None else posterior, conformal

@@ -9,7 +9,7 @@ _MAX_BITS_TO_ENUMERATE = 20  # shorter codewords are drawn as distinct integers
 
 
 def random_code(n_classes: int, n_bits: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw independent signs, again if two rows are equal or a column is constant."""
+    """Draw independent signs until no two rows are equal and no column is constant."""
     _check_bits(n_classes, n_bits)
     for _ in range(_MAX_ATTEMPTS):
         if n_bits <= _MAX_BITS_TO_ENUMERATE:

@@ -22,7 +22,7 @@ from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_count
 
-_ROUNDING = 10.0  # units of rounding, for each feature, below which a variance is none
+_ROUNDING = 10.0  # units of rounding per feature; a smaller variance counts as zero
 
 
 @storable

@@ -289,15 +289,15 @@ def read(
 
 
 def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
-    """The parameter `table` of `read`, for files of a format."""
+    """Return the checked parameter `table` of `read` for a file format."""
     if table not in (True, False, "auto"):
         raise ValueError(f"table must be True, False or 'auto', got {table!r}.")
     if kind in TABLES:
         if table is False and types:
-            raise ValueError("types are those of tables; leave out types or table=False.")
+            raise ValueError("types are for tables; leave out types or table=False.")
         return "auto" if table == "auto" else bool(table)
     if table is True or types:
-        raise ValueError(f"{kind} files hold arrays; tables are read from CSV and Parquet files.")
+        raise ValueError(f"{kind} files contain arrays; only CSV and Parquet files are tables.")
     return False
 
 

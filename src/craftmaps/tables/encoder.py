@@ -1,4 +1,4 @@
-"""A table of columns of any type as rows of numbers."""
+"""Encode a table with columns of any type as rows of numbers."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -18,7 +18,7 @@ from craftmaps.tables.table import Table, table_of
 from craftmaps.validation import check_choice, check_count
 
 SCALINGS = ("auto", "standard", "quantile", "none")
-_BLOCK_ROWS = 65_536  # encoded at a time
+_BLOCK_ROWS = 65_536  # rows that are encoded at a time
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -29,7 +29,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Each column becomes one or more columns of numbers, according to what it holds:
 
     - Numbers, booleans and durations are scaled. Missing values are replaced by the median, and a
-      second column marks them.
+      second column marks them. Text is read as numbers if every value is a number in the same
+      form, such as $1,234.50, 12 kg or 23:59, or a mark of a missing value, such as "?".
     - Text and categories with few different values, or levels, become one column of 0 and 1 for
       each level. Missing values are a separate level. Levels that were not in `fit` are 0 in all
       columns.
@@ -253,7 +254,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return sum(len(column.names) for column in self.columns_)
 
     def _as_fitted(self, table: Table) -> Table:
-        """The table with the columns of fit under their names."""
+        """Return the table with the columns of `fit` under their names."""
         by_name = table.named and hasattr(self, "feature_names_in_")
         if not by_name:
             if len(table.names) != self.n_features_in_:
@@ -267,7 +268,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if missing:
             raise ValueError(
                 f"the table has no column {', '.join(map(repr, missing[:5]))}, which was there in "
-                f"fit; it has {', '.join(table.names[:20])}."
+                f"fit; its columns are {', '.join(table.names[:20])}."
             )
         return table
 
