@@ -1,4 +1,4 @@
-"""The command `craftmaps`: its sub-commands, and what becomes of errors."""
+"""The command `craftmaps`, its sub-commands, and its treatment of errors."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ from craftmaps.cli.options import StoppedError
 from craftmaps.cli.predict import predict
 from craftmaps.scale.files.errors import FileError
 
-ADVICE = {  # what helps in a terminal, by the option or the doubt of the library
+ADVICE = {  # advice in a terminal for each option or doubt of the library
     "on_bad_rows": "--skip-bad-rows leaves such rows out",
     "table": "--skip-bad-rows leaves such rows out",
     "format": "give --format",
@@ -56,11 +56,11 @@ def reproduce(words: tuple[str, ...]) -> None:
 
 
 def main() -> None:
-    """Run the command line; exit code 2 is a user's mistake, 130 an interruption."""
+    """Run the command line; exit code 2 means a mistake of the user, 130 an interruption."""
     warnings.showwarning = _show_warning
     try:
         sys.exit(_exit_code())
-    except BrokenPipeError:  # whoever read the output has enough of it
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
 

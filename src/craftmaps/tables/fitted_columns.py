@@ -1,4 +1,4 @@
-"""What the columns of a table become: one fitted encoding for each column that is kept."""
+"""Fit an encoding to each column of a table."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -28,7 +28,7 @@ _DOUBTS = {
     "number": "the values of {listed} look like numbers, such as {example!r}, but are encoded as "
     "text",
 }
-_IN_PYTHON = {  # what helps, by the doubt
+_IN_PYTHON = {  # advice for each doubt
     "key": "drop it with TableEncoder(columns={{{name!r}: 'drop'}}), unless it says something "
     "about new rows",
     "order": "use TableEncoder(columns={{{name!r}: 'dayfirst'}}), or 'date' if the month comes "
@@ -39,7 +39,7 @@ _IN_PYTHON = {  # what helps, by the doubt
 
 
 class DoubtfulColumnWarning(UserWarning):
-    """Columns that were encoded, but perhaps not as they should be.
+    """Warning about columns that may need another encoding.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class DoubtfulColumnWarning(UserWarning):
         self.names, self.doubt, self.example = names, doubt, example
 
     def worded(self, advice: Mapping[str, str]) -> str:
-        """The warning as one sentence, with the advice for its doubt."""
+        """Return the warning as one sentence, with the advice for its doubt."""
         listed = ", ".join(map(repr, self.names))
         doubt = _DOUBTS[self.doubt].format(listed=listed, example=self.example)
         return f"{doubt}; {advice[self.doubt].format(name=self.names[0])}."
@@ -134,7 +134,7 @@ def fitted_columns(
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Whether two columns, or parts of them, hold the same values."""
+    """Whether two columns, or parts of them, contain the same values."""
     if not is_dataclass(one):
         return bool(np.array_equal(one, other))
     return type(one) is type(other) and all(

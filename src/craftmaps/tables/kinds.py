@@ -1,4 +1,4 @@
-"""Which kind a column is of, and whether it looks like a key."""
+"""Find the kind of a column, and whether it looks like a key."""
 
 import re
 from typing import Any
@@ -15,11 +15,11 @@ from craftmaps.tables.values import Values
 KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
 _KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
-_LEAST_KEYS = 100  # rows, below which nothing is said about keys
+_MIN_ROWS_OF_KEYS = 100  # with fewer rows, no column counts as a key
 
 
 def found_kind(values: Values, max_levels: int) -> str:
-    """The kind that the values of a column speak for."""
+    """Return the kind of a column, judged by its values."""
     if values.kind != "text":
         return values.kind
     distinct = values.distinct_texts()
@@ -31,7 +31,7 @@ def found_kind(values: Values, max_levels: int) -> str:
 
 
 def has_undecided_dates(values: Values) -> bool:
-    """Whether all values are dates such as 05/06/2024, in which day and month may be swapped."""
+    """Whether all values are dates such as 05/06/2024, whose day and month may be swapped."""
     if values.kind != "text":
         return False
     return date_texts.found_form(values.distinct_texts()) == date_texts.UNDECIDED
@@ -43,13 +43,13 @@ def looks_numeric(values: Values) -> bool:
 
 
 def is_constant(values: Values) -> bool:
-    """Whether all rows have the same value; a missing value is another one."""
+    """Whether all rows have the same value, where a missing value differs from all others."""
     data, missing = values.data, values.is_missing()
     return not missing.any() and bool((data == data[0]).all())
 
 
 def fitted_column(name: str, values: Values, kind: str, scaling: str) -> Column:
-    """The encoding of a column of a kind."""
+    """Fit the encoding for a kind of column."""
     if kind == "number":
         return NumberColumn.fit(name, values, scaling)
     if kind in ("date", "dayfirst"):
@@ -58,8 +58,8 @@ def fitted_column(name: str, values: Values, kind: str, scaling: str) -> Column:
 
 
 def is_key(name: str, values: Values) -> bool:
-    """Whether a column looks like numbers of rows, or like keys: no two rows are alike."""
-    if len(values) < _LEAST_KEYS or values.kind not in ("number", "text"):
+    """Whether a column looks like row numbers or keys, with a different value in each row."""
+    if len(values) < _MIN_ROWS_OF_KEYS or values.kind not in ("number", "text"):
         return False
     if values.kind == "text":
         texts = values.data.tolist()
@@ -73,5 +73,5 @@ def is_key(name: str, values: Values) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is one word with a digit in it, as keys are."""
+    """Whether a text is one word with a digit in it, like a key."""
     return any(map(str.isdigit, text)) and not any(map(str.isspace, text))

@@ -1,4 +1,4 @@
-"""A column of numbers: scaled, with an indicator where numbers were missing."""
+"""A column of numbers, encoded as scaled numbers and an indicator of missing ones."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -16,19 +16,19 @@ from craftmaps.tables.values import Values
 @storable
 @dataclass(frozen=True)
 class NumberColumn:
-    """A scaled number, and 1 in a second column for a number that is missing.
+    """A column of scaled numbers, and a second column with 1 for missing numbers.
 
     Parameters
     ----------
     name : str
     scale : LinearScale, QuantileCurve, Unscaled or None
-        None if all numbers of fit were equal, and only the indicator is left.
+        None if all numbers in `fit` were equal, so that only the indicator is left.
     median : float
-        Takes the place of missing numbers.
+        Replaces missing numbers.
     indicator : bool
-        Whether numbers were missing in fit.
+        Whether numbers were missing in `fit`.
     form : NumberForm or None
-        How numbers are written, if they were text in fit that Python does not read as numbers.
+        How numbers are written, if they were text in `fit` that Python does not read as numbers.
     """
 
     name: str
@@ -59,7 +59,7 @@ class NumberColumn:
 
     @property
     def described(self) -> str:
-        """What the column became, in words."""
+        """Describe the encoding of the column."""
         parts = [] if self.scale is None else [self.scale.kind, f"{self.median:.6g} if missing"]
         parts += [f"read as {self.form.example}"] if self.form else []
         return ", ".join(parts + ["indicator of missing"] * self.indicator)
@@ -74,7 +74,7 @@ class NumberColumn:
             out[:, -1] = missing
 
     def given(self, values: Values) -> np.ndarray:
-        """What an ONNX model is given for a column: NaN stands for a missing number."""
+        """Return the input of an ONNX model: numbers, NaN if missing."""
         return values.numbers(self.name, self.form)
 
     def onnx(self, g: Any, x: str) -> list[str]:
@@ -101,12 +101,12 @@ def _found_form(values: Values) -> NumberForm | None:
 
 
 def missing_name(name: str) -> str:
-    """The name of the encoded column that says whether a value is missing."""
+    """Return the name of the encoded column that marks missing values."""
     return f"{name} is missing"
 
 
 def finite(name: str, x: np.ndarray) -> np.ndarray:
-    """Numbers without infinity."""
+    """Return the numbers, or raise ValueError if some are infinite."""
     if np.isinf(x).any():
         raise ValueError(
             f"column {name!r} contains infinity; replace it by a number, or by a missing value."

@@ -5,11 +5,11 @@ first n // 2 factors, slices Q_0, ..., Q_3 hold products of the others, and the 
 are features. Only 8 slices are multiplied from rotated entries instead of 16, and the other
 multiplications read the first-level cache once for four slices.
 
-- P_a Q_b and P_a Q_c share entries, so they vary together. They never meet in a column of the fold,
-  where shared entries would add to the variance of the down-projection. The variance of the
-  up-projection grows by about a quarter, which `DegreeStatistics.shared` predicts.
-- P_a Q_b and P_c Q_d with a != c and b != d share no entry. They may meet in a column, and `GROUP`
-  of them do.
+- P_a Q_b and P_a Q_c share entries, so they are correlated. They are never added to the same column
+  of the fold, where shared entries would add to the variance of the down-projection. The variance
+  of the up-projection grows by about a quarter, which `DegreeStatistics.shared` predicts.
+- P_a Q_b and P_c Q_d with a != c and b != d share no entry. `GROUP` of them are added to the same
+  column.
 - Four slices of a factor that are a quarter of a rotated row long contain every entry once, which
   keeps the variance below the variance of independent features.
 """
@@ -22,17 +22,18 @@ from craftmaps.loops.hadamard import GROUP, LANES, MAX_FACTORS, SIDE
 from craftmaps.maps.parts.hadamard_runs import SLICE, aligned_step
 
 _IN_SQUARE = SIDE * SIDE
-_SHORTEST = 64  # entries of a slice: shorter ones gain less, and many make large model files
+_MIN_SLICE = 64  # entries of a slice; shorter slices gain less and make model files large
 _MAX_IMBALANCE = 0.02  # variance of the fold that unequal numbers of features per column may add
-_MAX_SHARE = 1 / 16  # of all products of one degree that may be drawn without looking for repeats
+_MAX_SHARE = 1 / 16  # share of all products of a degree that is drawn without checking for repeats
 
 
 def longest_slice(n_features: int, size: int, fold: int) -> int:
     """Return the length of the slices of whole squares, or 0 if the fold is better without them.
 
-    Each column of the fold gets a multiple of `GROUP` features. Their numbers may differ by `GROUP`
-    if the ratio of features to columns is no such multiple, which adds to the variance of the fold.
-    All slices of a square that are not added to each other have different columns.
+    Each column of the fold gets a multiple of `GROUP` features. If the ratio of features to columns
+    is not such a multiple, the numbers of features per column differ by `GROUP`, which adds to the
+    variance of the fold. Slices of a square that are not added to each other have different
+    columns.
     """
     ratio = n_features / fold
     part = ratio / GROUP % 1
@@ -41,7 +42,7 @@ def longest_slice(n_features: int, size: int, fold: int) -> int:
     if part * (1 - part) * GROUP**2 > _MAX_IMBALANCE * ratio * (ratio - 1):
         return 0
     longest = min(size // SIDE, SLICE, _whole(fold) * GROUP // _IN_SQUARE // LANES * LANES)
-    return longest if longest >= _SHORTEST else 0
+    return longest if longest >= _MIN_SLICE else 0
 
 
 def squares(
@@ -56,8 +57,8 @@ def squares(
     """Draw squares with slices of at most `longest` for as many of counts[n] features as possible.
 
     Returns the blocks of each degree, the number of features of each degree that are left, and the
-    column of the fold from which on they are added. The blocks of a square follow each other, with
-    P_a Q_b in place SIDE a + b.
+    column of the fold where these begin. The blocks of a square follow each other, and P_a Q_b is
+    block SIDE a + b.
     """
     left, pieces = counts.copy(), []
     position = occupied + -occupied % LANES
@@ -77,7 +78,7 @@ def squares(
 
 
 def _whole(fold: int) -> int:
-    """Columns of the fold that are filled before the next round, so that slices stay aligned."""
+    """Return the number of columns to fill in each round, so that slices stay aligned."""
     return fold // LANES * LANES
 
 
@@ -90,7 +91,7 @@ def _of_degree(
     position: int,
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
-    """Blocks of squares of degree n, the first of which begins in the column of `position`."""
+    """Draw blocks of squares of degree n; the first block begins in the column of `position`."""
     offsets = _offsets(n, lengths, size, longest, rng)
     sign = rng.choice([-1.0, 1.0], (len(lengths), SIDE))
     starts = position + _IN_SQUARE // GROUP * (np.cumsum(lengths) - lengths)
@@ -118,10 +119,10 @@ def _of_degree(
 def _offsets(
     n: int, lengths: np.ndarray, size: int, longest: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Where the slices of each square and side begin in each of the n factors.
+    """Draw where the slices of each square and side begin in each of the n factors.
 
-    The slices of SIDE, 2 SIDE, ... sides that follow each other go once through a rotated row, in
-    an order of their own for each factor.
+    Consecutive slices of one or more sides together contain each entry of a rotated row once, in a
+    different order for each factor.
     """
     step = aligned_step(n, _IN_SQUARE * int(lengths.sum()), size)
     n_slices = size // longest // SIDE * SIDE
@@ -135,7 +136,7 @@ def _offsets(
 def _cut(
     starts: np.ndarray, lengths: np.ndarray, n_columns: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut squares where one of their groups of slices goes on in the first column.
+    """Cut squares where a group of slices continues in the first column.
 
     Returns the square, the first entry and the last entry of each part.
     """
@@ -156,7 +157,7 @@ def are_squares(
     scale: np.ndarray,
     offset: np.ndarray,
 ) -> bool:
-    """Return whether blocks are the squares that the loops take them for.
+    """Return whether blocks have the structure of squares that the loops expect.
 
     The first factor of each block is its sign.
     """
