@@ -258,7 +258,7 @@ def test_plain_numbers_that_were_kept_as_text_are_named_in_a_warning():
         ({"day": [1, 2]}, "column 'day' should hold dates, but holds numbers"),
         ({"day": ["soon", None]}, "column 'day' should hold dates such as .* the text 'soon'"),
         ({"age": [np.inf, 1.0]}, "column 'age' contains infinity"),
-        ({"city": None}, "the table has no column 'city', which was there in fit; it has age, day"),
+        ({"city": None}, "no column 'city', which was there in fit; its columns are age, day"),
     ],
 )
 def test_a_table_that_changed_is_one_sentence(change, message):

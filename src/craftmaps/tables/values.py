@@ -66,8 +66,7 @@ class Values:
     def numbers(self, name: str, form: NumberForm | None = None) -> np.ndarray:
         """Return the values as float64; errors mention the column `name`.
 
-        Text is parsed in the given form, or as Python parses numbers. Marks of missing values, such
-        as "?", become NaN.
+        Text is read in the given form, or as Python reads numbers. Marks of missing values are NaN.
         """
         if self.kind in ("number", "nothing"):
             return self.data

@@ -95,8 +95,12 @@ def share_of_numbers(texts: Any, decimal: str = ".") -> float:
 def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
     """Convert text like `converted` to a "number", a "date" or "text".
 
+<<<<<<< HEAD
     Booleans become numbers, and times with time zones become times in UTC. Marks such as "?" among
     numbers are missing values.
+=======
+    Booleans become numbers, and marks such as "?" among numbers become missing values.
+>>>>>>> main
     """
     pa = arrow()
     kind = given_type(name)
