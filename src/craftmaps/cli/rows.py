@@ -15,11 +15,7 @@ from craftmaps.scale.files.paths import TABLES, format_of
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
-<<<<<<< HEAD
-_READ_AS = {"category": "text", "text": "text", "dayfirst": "text"}  # others are read unchanged
-=======
 _READ_AS = {"category": "text", "text": "text", "dayfirst": "text"}  # others as they are
->>>>>>> main
 _MIN_LABELED_ROWS = 20  # with fewer rows, all labels may differ
 
 
@@ -72,13 +68,8 @@ def open_rows(
     """Open the rows of files for learning.
 
     `drop` are names of columns to leave out, and `kinds` are the kinds of some columns by name. If
-<<<<<<< HEAD
-    a kind is given, X is a table. Numbers and dates are read unchanged, because they may be text in
-    a form that the encoder converts.
-=======
     a kind is given, X is a table. Numbers and dates are read as the file has them, because they may
     be text in a form that the encoder converts.
->>>>>>> main
     """
     files = _Files(data, **reading)
     check_target(target, tuple(data), files.kind)
@@ -138,11 +129,7 @@ def kept_columns(data: Sequence[str], names: Sequence[str], **reading: Any) -> B
 
 
 def _type_of(column: Any) -> str:
-<<<<<<< HEAD
-    """Return the type to read for a fitted column; other forms of dates and numbers are text."""
-=======
     """Return the type to read for a fitted column; the encoder converts other forms from text."""
->>>>>>> main
     if column.kind == "date":
         return "date" if column.form == "iso" else "text"
     return "number" if column.kind == "number" and column.form is None else "text"
