@@ -220,7 +220,7 @@ def _warm_up(model: Any, split: Any) -> None:
 
 
 def _peak(model: Any, X: Any, y: Any) -> float:
-    """The most bytes that a training allocates; measured apart because tracing takes time."""
+    """Measure the peak memory of training, without timing because tracing is slow."""
     tracemalloc.start()
     try:
         model.fit(X, y)

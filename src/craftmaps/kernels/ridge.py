@@ -1,4 +1,4 @@
-"""Ridge regression with the best of several penalties, by what it predicts for held-out rows."""
+"""Ridge regression with the best of several penalties for held-out rows."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ _RELATIVE_ALPHAS = 10.0 ** np.arange(1, -7.1, -1)  # relative to the mean of the
 
 
 class Ridge(NamedTuple):
-    """A penalty, its coefficients, and the score of the rows that chose it."""
+    """A penalty alpha, its coefficients, and its score on held-out rows."""
 
     alpha: float
     coef: np.ndarray
@@ -20,9 +20,9 @@ class Ridge(NamedTuple):
 def best_ridge(
     A: np.ndarray, B: np.ndarray, score: Callable[[np.ndarray], float], least: float = np.inf
 ) -> Ridge:
-    """Minimize score(W) over W = (A + alpha I)^-1 B.
+    """Minimize score(W) over alpha for W = (A + alpha I)^-1 B.
 
-    If no score is below `least`, W is 0 and alpha infinite.
+    If no score is below `least`, W is 0 and alpha is infinite.
     """
     best, diagonal = Ridge(np.inf, np.zeros_like(B), least), np.diag_indices(len(A))
     alphas = _RELATIVE_ALPHAS * (float(np.mean(A[diagonal])) or 1.0)

@@ -8,7 +8,7 @@ from craftmaps.learn.intervals import Conformal, check_coverage
 from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.solvers.solution import warn_of_far_predictions
 from craftmaps.learn.uncertainty import Posterior, learned
-from craftmaps.validation import generator, is_integer
+from craftmaps.validation import check_count, generator
 
 
 class Bands(OnePass):
@@ -89,8 +89,7 @@ class Bands(OnePass):
         -------
         ndarray of shape (n_rows, n_samples) or (n_rows, n_targets, n_samples)
         """
-        if not is_integer(n_samples) or n_samples < 1:
-            raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples!r}.")
+        check_count("n_samples", n_samples)
         posterior, conformal = self._uncertainty()
         posterior, noise = self._known(posterior), conformal.deviation()
         rng = generator(random_state)
@@ -107,14 +106,14 @@ class Bands(OnePass):
 
     @property
     def _residual_factor(self) -> float:
-        """How much larger residuals of new rows are than those of rows that are left out."""
+        """Ratio of the residuals of new rows to the residuals of rows that are left out."""
         return 1.0
 
     def _shaped(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(columns[:, 0] if self._one_target else columns)
 
     def _with_factors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Predicted columns, and sqrt(1 + h) for each row, times the factor on residuals."""
+        """Return predictions, and sqrt(1 + h) times the residual factor for each row."""
         (posterior, conformal), solution = self._uncertainty(), self.solution_
         predicted, factors = [], []
         for Z in self._features(X):
@@ -133,7 +132,7 @@ class Bands(OnePass):
                 )
             with self._draft(same_rows=True) as draft:
                 stream = draft._stream
-                if stream.conformal is None:  # nor has another thread computed it meanwhile
+                if stream.conformal is None:  # another thread may have computed it meanwhile
                     stream.posterior, stream.conformal = learned(draft)
         posterior, conformal = stream.posterior, stream.conformal
         return posterior.single() if single and posterior is not None else posterior, conformal

@@ -1,4 +1,4 @@
-"""Several sets of sums of one stream: one per fold, or one per class."""
+"""Several sets of sums for one stream: one set per fold, or one per class."""
 
 import numpy as np
 

@@ -25,7 +25,7 @@ from craftmaps.learn.solvers.search import (
 from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count
 from craftmaps.validation import is_number as is_finite_number
 
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities and to choose alpha
@@ -33,9 +33,10 @@ Loss = Callable[[np.ndarray], np.ndarray]
 
 
 class OnePass(Mergeable):
-    """Ridge regression of the columns that targets are encoded as: exact, mergeable, resumable.
+    """Exact ridge regression from sums that can be merged and saved.
 
-    The `_loss` of a subclass scores leave-one-out predictions when alpha is chosen.
+    Targets are encoded as columns, and the method `_loss` of a subclass scores leave-one-out
+    predictions when alpha is chosen.
     """
 
     alpha: Any
@@ -44,11 +45,14 @@ class OnePass(Mergeable):
     n_folds: int
 
     def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Loss | None:
-        """What scores predictions for rows with these targets; None is the mean squared error."""
+        """Return a function that scores predictions for rows with these targets.
+
+        None stands for the mean squared error.
+        """
         return None
 
     def _sample_rows(self) -> tuple[int, bool]:
-        """Rows to keep, and whether they are kept when there are more rows than features."""
+        """Size of the sample of rows, and whether to keep it with more rows than features."""
         return SAMPLE_ROWS, True
 
     def _wants_discriminant(self) -> bool:
@@ -75,7 +79,7 @@ class OnePass(Mergeable):
         return self.solution_.scores
 
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predictions for a uniform sample of the rows, had each been left out of the pass.
+        """Return leave-one-out predictions for a uniform sample of the rows.
 
         Returns
         -------
@@ -98,8 +102,9 @@ class OnePass(Mergeable):
         solver = Cholesky(total, self.fit_intercept, penalty)
         predicted, clear = solver.left_out_predictions(held, fitted, solution.alpha)
         if problem.space is not None and not clear:
-            # Rows are interpolated, and rounding hides what would be predicted without them. That
-            # hardly depends on alpha where it is so small: the least alpha that shows it is used.
+            # Some rows are interpolated, so rounding hides what would be predicted without them.
+            # That prediction hardly depends on such a small alpha, so this takes the smallest alpha
+            # that shows it.
             eps, trace = np.finfo(total.precision).eps, total.hessian.trace()
             for alpha in alpha_grid(float(eps), float(trace))[::ALPHAS_PER_DECADE]:
                 if np.all(alpha > solution.alpha):
@@ -140,7 +145,7 @@ class OnePass(Mergeable):
         )
 
     def _fold_kind(self) -> tuple[int, bool]:
-        """Number of folds, which have their own sums, and whether they are classes."""
+        """Number of folds, each with its own sums, and whether the folds are classes."""
         return (self.n_folds if is_sequence(self.alpha) else 1), False
 
     def _solve(self) -> Solution:
@@ -188,7 +193,7 @@ class OnePass(Mergeable):
             alpha = largest_of_best(alphas, scores, per_target=False)
         rows = KeptRows(Z, weights, self.fit_intercept)
         if alphas is not None:
-            alpha = max(float(alpha), rows.least_alpha)  # of all rows, a little more than before
+            alpha = max(float(alpha), rows.least_alpha)  # a little larger than for nine tenths
         solution = rows.solve(Y, float(alpha))
         solution.alphas, solution.scores, solution.left_out = alphas, scores, alphas is not None
         solution.y_mean, solution.y_spread = mean_and_spread(Y, weights)
@@ -203,7 +208,7 @@ class OnePass(Mergeable):
     def _discriminant(
         self, problem: Problem, total: NormalEquations, solution: Solution
     ) -> Discriminant:
-        """From leave-one-out predictions if all rows are kept, otherwise from the sums.
+        """Learn the discriminant from leave-one-out predictions, or from the sums of many rows.
 
         A model that nearly interpolates its rows shows less spread within classes than new rows
         will have.
@@ -228,7 +233,7 @@ class OnePass(Mergeable):
     def _held(
         self, Z: np.ndarray, Y: np.ndarray, labels: np.ndarray, weights: np.ndarray
     ) -> LeftOut:
-        """Rows that are left out, judged by the loss of this learner unless each target is."""
+        """Return rows to leave out, with no loss of their own if each target has an alpha."""
         loss = None if self.alpha_per_target else self._loss(labels, weights)
         return LeftOut(Z, Y, weights, loss)
 
@@ -242,7 +247,7 @@ class OnePass(Mergeable):
         return state | {"map_rows": DEFAULT_MAP_ROWS, "alpha": renamed}
 
     def _check_folds(self, n_folds: int) -> None:
-        """Complain if alpha became a sequence, or n_folds another number, after rows came."""
+        """Raise ValueError if alpha or n_folds changed after rows came and now need other folds."""
         wanted = self.n_folds if is_sequence(self.alpha) else 1
         if wanted > 1 and wanted != n_folds:
             raise ValueError(
@@ -282,8 +287,7 @@ class OnePass(Mergeable):
                 f"numbers, got {alpha!r}."
             )
         super()._check_parameters()
-        if not is_integer(self.n_folds) or self.n_folds < 2:
-            raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}.")
+        check_count("n_folds", self.n_folds, least=2)
 
 
 def _left_out_on_average(

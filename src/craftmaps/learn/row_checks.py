@@ -37,7 +37,7 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
 
 
 def check_targets(learner: Any, y: Any) -> None:
-    """Raise ValueError if objects given as targets are missing, or are text for a regressor."""
+    """Raise ValueError if targets are missing, or if a regressor gets text as targets."""
     y = np.asarray(y)
     if y.dtype.kind in "mM" and not is_classifier(learner):
         raise ValueError(

@@ -39,9 +39,9 @@ class RowSums:
         as classes then, and the targets of rows are places of classes.
     """
 
-    by_class = False  # also in model files that do not have this field
+    by_class = False  # the default for model files that do not have this field
     _doubles: bool | None = None  # whether to sum products in float64; None before the first sums
-    _shares_sums = False  # True in a draft that has not changed the sums of its original yet
+    _shares_sums = False  # True in a draft until it changes the sums, which then are copied
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class RowSums:
 
     @property
     def _precision(self) -> np.dtype:
-        """Type in which products of features are summed; the first rows decide it."""
+        """Type in which products of features are summed, which the first rows decide."""
         if self._doubles is None:
             few = self.n_features <= choose.DOUBLE_PRECISION_FEATURES
             known = few or self.dtype == np.float64

@@ -1,4 +1,4 @@
-"""Rows in, sums out: what a learner keeps of the rows that it has seen."""
+"""The stream of rows that a learner has seen, as sums, a sample of rows, and results."""
 
 import pickle
 from copy import copy
@@ -24,7 +24,7 @@ from craftmaps.threads import renew_after_fork
 
 @storable
 class FeatureStream(RowSums):
-    """The sums of the features of all rows seen so far, a sample of the rows, and results.
+    """Sums of the features of all rows so far, a sample of the rows, and results.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class FeatureStream(RowSums):
         self._calibrates = calibrates
         self.solution: Solution | None = None
         self.temperature: float | None = None
-        self._closed = False  # whether the sums were left behind
+        self._closed = False  # whether the sums were dropped
         self._protect()
 
     def draft(self) -> Self:
@@ -192,9 +192,9 @@ class FeatureStream(RowSums):
         return empty
 
     def with_class_weights(self, factors: np.ndarray) -> Self:
-        """Return a copy of one fold in which each row weighs the factor of its class more."""
+        """Return a copy with one fold in which each row's weight is times its class's factor."""
         if self.n_kept is None:
-            self._flush()  # so that the buffer is added once, not to every such copy
+            self._flush()  # once here, instead of once in every such copy
         weighted = self.draft()
         weighted._weigh_classes(factors)
         labels = weighted.sample.labels.astype(np.int64)
@@ -202,20 +202,20 @@ class FeatureStream(RowSums):
         return weighted
 
     def to_bytes(self) -> bytes:
-        """Return what was seen as bytes, without the map and the code, which the receiver has."""
+        """Return the stream as bytes without its map and code, which the receiver has."""
         self.settle()
         light = copy(self)
         light.feature_map = light.encode = None  # type: ignore[assignment]
         return pickle.dumps(light, protocol=5)
 
     def from_bytes(self, data: Any) -> "FeatureStream":
-        """Return a stream with the map and code of this one, and what `to_bytes` wrote."""
+        """Return the stream that `to_bytes` wrote, with the map and code of this stream."""
         stream: FeatureStream = pickle.loads(data)
         stream.feature_map, stream.encode = self.feature_map, self.encode
         return stream
 
     def relabel(self, new_labels: np.ndarray, positions: np.ndarray) -> None:
-        """Renumber the classes after new ones were announced; no row so far has a new class."""
+        """Renumber the classes after new ones were announced, which no row so far has."""
         self._forget_results()
         self._relabel_sums(new_labels, positions)
         self.sample.labels = new_labels[self.sample.labels]
@@ -239,7 +239,7 @@ class FeatureStream(RowSums):
         return bare
 
     def check_open(self) -> None:
-        """Raise ValueError if the sums were left behind."""
+        """Raise ValueError if the sums were dropped."""
         if self._closed:
             raise ValueError(
                 "this model was saved without the sums of its rows, so it predicts but cannot take "
@@ -266,7 +266,7 @@ class FeatureStream(RowSums):
         check_stream(self)
 
     def _shed_sample(self) -> None:
-        """Drop the sample if it has nothing to calibrate and no alpha to choose."""
+        """Drop the sample if neither the temperature nor alpha needs it."""
         if not self._calibrates and self.weight > self.n_features:
             self.sample = RowSample(0, self.n_features, self.dtype)
 

@@ -85,7 +85,7 @@ class TableLearner(Learner):
         return bool(mine.is_like(theirs) and super()._has_features_of(other))
 
     def _opened(self, X: Any) -> Any:
-        """A table, whose columns are read later, or a sparse matrix."""
+        """Return X as a table, whose columns are read later, or as a sparse matrix."""
         if not (sparse.issparse(X) or getattr(self.encoder_, "is_sparse_", False)):
             return table_of(X)
         return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)

@@ -5,11 +5,11 @@ first n // 2 factors, slices Q_0, ..., Q_3 hold products of the others, and the 
 are features. Only 8 slices are multiplied from rotated entries instead of 16, and the other
 multiplications read the first-level cache once for four slices.
 
-- P_a Q_b and P_a Q_c share entries, so they vary together. They never meet in a column of the fold,
-  where shared entries would add to the variance of the down-projection. The variance of the
-  up-projection grows by about a quarter, which `DegreeStatistics.shared` predicts.
-- P_a Q_b and P_c Q_d with a != c and b != d share no entry. They may meet in a column, and
-  four of them do, or two if the columns then get more equal numbers of features.
+- P_a Q_b and P_a Q_c share entries, so they are correlated. They are never added to the same column
+  of the fold, where shared entries would add to the variance of the down-projection. The variance
+  of the up-projection grows by about a quarter, which `DegreeStatistics.shared` predicts.
+- P_a Q_b and P_c Q_d with a != c and b != d share no entry. Four of them are added to the same
+  column, or two if the columns then get more equal numbers of features.
 - Four slices of a factor that are a quarter of a rotated row long contain every entry once, which
   keeps the variance below the variance of independent features.
 """
@@ -23,10 +23,10 @@ from craftmaps.loops.hadamard import GROUPS, LANES, MAX_FACTORS, SIDE, is_negati
 from craftmaps.maps.parts.hadamard_runs import SLICE, aligned_step
 
 _IN_SQUARE = SIDE * SIDE
-_SHORTEST = 64  # entries of a slice: shorter ones gain less, and many make large model files
+_MIN_SLICE = 64  # entries of a slice; shorter slices gain less and make model files large
 _MAX_IMBALANCE = 0.02  # variance of the fold that unequal numbers of features per column may add
-_LEAST_RATIO = 3.99  # of features to columns: below, squares would make most of the error
-_MAX_SHARE = 1 / 16  # of all products of one degree that may be drawn without looking for repeats
+_MIN_RATIO = 3.99  # features per column; with fewer, squares would make most of the error
+_MAX_SHARE = 1 / 16  # share of all products of a degree that is drawn without checking for repeats
 
 
 class Shape(NamedTuple):
@@ -51,11 +51,11 @@ class Shape(NamedTuple):
         ratio = n_features / fold
         for group in GROUPS:
             part, most = ratio / group % 1, _MAX_IMBALANCE * ratio * (ratio - 1)
-            if ratio >= _LEAST_RATIO and part * (1 - part) * group**2 <= most:
+            if ratio >= _MIN_RATIO and part * (1 - part) * group**2 <= most:
                 shape = cls(size, fold, min(size // SIDE, SLICE), group)
                 fits = shape.n_columns // shape.n_groups // LANES * LANES
                 shape = shape._replace(longest=min(shape.longest, fits))
-                return shape if shape.longest >= _SHORTEST else None
+                return shape if shape.longest >= _MIN_SLICE else None
         return None
 
     @property
