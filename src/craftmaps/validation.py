@@ -51,6 +51,13 @@ def check_squares(name: str, values: Any) -> None:
         )
 
 
+def check_count(name: str, value: Any, least: int = 1, *, none: bool = False) -> None:
+    """Raise ValueError unless `value` is an integer of at least `least`, or None if `none`."""
+    if not (is_integer(value) and value >= least) and not (none and value is None):
+        kind = "None or an integer" if none else "an integer"
+        raise ValueError(f"{name} must be {kind} of at least {least}, got {value!r}.")
+
+
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise ValueError unless `value` is one of the names in `choices`."""
     if not isinstance(value, str) or value not in choices:

@@ -25,7 +25,7 @@ ADVICE = {  # advice in a terminal for each option or doubt of the library
     "columns": "choose the columns to read with --columns",
     "key": "leave it out with --drop {name}, unless it says something about new rows",
     "order": "use --as {name}=dayfirst, or --as {name}=date if the month comes first",
-    "number": "read decimal commas with --decimal , or keep the text with --as {name}=text",
+    "number": "use --as {name}=number, or keep the text with --as {name}=text",
 }
 _WARNED: set[str] = set()
 

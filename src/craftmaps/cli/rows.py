@@ -15,7 +15,7 @@ from craftmaps.scale.files.paths import TABLES, format_of
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
-_READ_AS = {"number": "number", "category": "text", "text": "text", "dayfirst": "text"}
+_READ_AS = {"category": "text", "text": "text", "dayfirst": "text"}  # others as they are
 _MIN_LABELED_ROWS = 20  # with fewer rows, all labels may differ
 
 
@@ -68,8 +68,8 @@ def open_rows(
     """Open the rows of files for learning.
 
     `drop` are names of columns to leave out, and `kinds` are the kinds of some columns by name. If
-    a kind is given, X is a table. Dates are read unchanged, because they may be text in a form that
-    the encoder converts.
+    a kind is given, X is a table. Numbers and dates are read as the file has them, because they may
+    be text in a form that the encoder converts.
     """
     files = _Files(data, **reading)
     check_target(target, tuple(data), files.kind)
@@ -77,7 +77,7 @@ def open_rows(
     dropped = [*drop, *(name for name, kind in (kinds or {}).items() if kind == "drop")]
     known = {name: kind for name, kind in (kinds or {}).items() if kind != "drop"}
     types = {
-        files.key("--as", name): _READ_AS[kind] for name, kind in known.items() if kind != "date"
+        files.key("--as", name): _READ_AS[kind] for name, kind in known.items() if kind in _READ_AS
     }
     rows = files.read(**roles, table=table)
     names = rows.names
@@ -129,10 +129,10 @@ def kept_columns(data: Sequence[str], names: Sequence[str], **reading: Any) -> B
 
 
 def _type_of(column: Any) -> str:
-    """Return the type to read for a fitted column; dates that are not in ISO format are text."""
+    """Return the type to read for a fitted column; the encoder converts other forms from text."""
     if column.kind == "date":
         return "date" if column.form == "iso" else "text"
-    return _READ_AS[column.kind]
+    return "number" if column.kind == "number" and column.form is None else "text"
 
 
 class _Files:

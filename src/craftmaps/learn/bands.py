@@ -8,7 +8,7 @@ from craftmaps.learn.intervals import Conformal, check_coverage
 from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.solvers.solution import warn_of_far_predictions
 from craftmaps.learn.uncertainty import Posterior, learned
-from craftmaps.validation import generator, is_integer
+from craftmaps.validation import check_count, generator
 
 
 class Bands(OnePass):
@@ -89,8 +89,7 @@ class Bands(OnePass):
         -------
         ndarray of shape (n_rows, n_samples) or (n_rows, n_targets, n_samples)
         """
-        if not is_integer(n_samples) or n_samples < 1:
-            raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples!r}.")
+        check_count("n_samples", n_samples)
         posterior, conformal = self._uncertainty()
         posterior, noise = self._known(posterior), conformal.deviation()
         rng = generator(random_state)

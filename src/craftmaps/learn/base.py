@@ -19,7 +19,7 @@ from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage import model_file
 from craftmaps.tables import TableEncoder
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count
 
 _MIN_PREDICT_ROWS = 1024  # rows predicted at a time, or more if their features are few
 _PREDICT_BYTES = 1 << 22
@@ -284,14 +284,8 @@ class Learner(LearnerHooks):
 
     def _check_parameters(self) -> None:
         self._check_map()
-        if not is_integer(self.block_rows) or self.block_rows < 1:
-            raise ValueError(
-                f"block_rows must be an integer of at least 1, got {self.block_rows!r}."
-            )
-        if self.map_rows is not None and (not is_integer(self.map_rows) or self.map_rows < 1):
-            raise ValueError(
-                f"map_rows must be None or an integer of at least 1, got {self.map_rows!r}."
-            )
+        check_count("block_rows", self.block_rows)
+        check_count("map_rows", self.map_rows, none=True)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream")

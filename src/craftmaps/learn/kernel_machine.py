@@ -27,7 +27,7 @@ from craftmaps.learn.table_rows import TableLearner
 from craftmaps.search import AutoMap
 from craftmaps.search.budget import Budget
 from craftmaps.search.report import Report
-from craftmaps.validation import is_integer, is_number
+from craftmaps.validation import check_count, is_number
 
 _SHARE_OF_SEARCH = 0.6  # share of the time for passes that the search for alpha may take
 
@@ -387,9 +387,6 @@ class KernelMachine(TableLearner, OnePass):
         Budget.parse(self.budget)
         if not is_number(self.tol) or self.tol <= 0:
             raise ValueError(f"tol must be a number above 0, got {self.tol!r}.")
-        if not is_integer(self.max_passes) or self.max_passes < 1:
-            raise ValueError(
-                f"max_passes must be an integer of at least 1, got {self.max_passes!r}."
-            )
+        check_count("max_passes", self.max_passes)
         if not _is_squared(self) and isinstance(self.alpha, str) and self.alpha == "gcv":
             raise ValueError("alpha='gcv' is for loss='squared'; use alpha='auto'.")

@@ -20,7 +20,7 @@ from craftmaps.learn.stored import check_components
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count
 
 _ROUNDING = 10.0  # units of rounding per feature; a smaller variance counts as zero
 
@@ -230,9 +230,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        n = self.n_components
-        if n is not None and (not is_integer(n) or n < 1):
-            raise ValueError(f"n_components must be None or an integer of at least 1, got {n!r}.")
+        check_count("n_components", self.n_components, none=True)
 
     def _check_stored(self) -> None:
         check_components(self)

@@ -25,7 +25,7 @@ from craftmaps.learn.solvers.search import (
 from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count
 from craftmaps.validation import is_number as is_finite_number
 
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities and to choose alpha
@@ -287,8 +287,7 @@ class OnePass(Mergeable):
                 f"numbers, got {alpha!r}."
             )
         super()._check_parameters()
-        if not is_integer(self.n_folds) or self.n_folds < 2:
-            raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}.")
+        check_count("n_folds", self.n_folds, least=2)
 
 
 def _left_out_on_average(

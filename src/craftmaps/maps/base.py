@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from craftmaps.kernels import Kernel
 from craftmaps.storage import model_file
-from craftmaps.validation import check_squares, generator, is_integer
+from craftmaps.validation import check_count, check_squares, generator
 
 _FLOATS = (np.float64, np.float32)
 MAX_STORED_COLUMNS = 1 << 24  # so that a small file cannot request all memory
@@ -52,10 +52,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         rows = check_array(X, accept_sparse="csr", dtype=_FLOATS, estimator=self, input_name="X")
         check_squares("X", rows)
-        if not is_integer(self.n_components) or self.n_components < 1:
-            raise ValueError(
-                f"n_components must be an integer of at least 1, got {self.n_components!r}."
-            )
+        check_count("n_components", self.n_components)
         fitted = {"_n_features_out": int(self.n_components)}
         fitted |= self._draw(_canonical(rows), y, generator(self.random_state))
         # The loops rely on consistent attributes, so a fit that fails must not change any of them.

@@ -18,7 +18,7 @@ from craftmaps.scale.files.paths import FORMATS, TABLES, common_format, expanded
 from craftmaps.scale.files.pieces import Piece, Position, cut
 from craftmaps.scale.files.read_ahead import read_ahead
 from craftmaps.scale.files.svmlight import SvmlightFiles
-from craftmaps.validation import check_choice, is_integer
+from craftmaps.validation import check_choice, check_count
 
 _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
     "npz": NpzFiles,
@@ -246,8 +246,7 @@ def read(
     [(300, 2), (300, 2), (300, 2), (100, 2)]
     ['a', 'b']
     """
-    if not is_integer(block_rows) or block_rows < 1:
-        raise ValueError(f"block_rows must be an integer of at least 1, got {block_rows!r}.")
+    check_count("block_rows", block_rows)
     check_choice("on_bad_rows", on_bad_rows, ("error", "skip"))
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32, float64 or None, got {dtype!r}.")

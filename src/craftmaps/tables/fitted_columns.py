@@ -15,8 +15,9 @@ from craftmaps.tables.kinds import (
     is_key,
     looks_numeric,
 )
+from craftmaps.tables.numbers import NumberColumn
 from craftmaps.tables.table import Table
-from craftmaps.tables.values import CannotEncodeError
+from craftmaps.tables.values import CannotEncodeError, Values
 from craftmaps.validation import warn
 
 _DOUBTS = {
@@ -32,8 +33,8 @@ _IN_PYTHON = {  # advice for each doubt
     "about new rows",
     "order": "use TableEncoder(columns={{{name!r}: 'dayfirst'}}), or 'date' if the month comes "
     "first",
-    "number": "convert them to numbers, for instance with pandas.read_csv(..., decimal=','), or "
-    "keep them with TableEncoder(columns={{{name!r}: 'text'}})",
+    "number": "use TableEncoder(columns={{{name!r}: 'number'}}), or 'text' or 'category' to keep "
+    "them",
 }
 
 
@@ -111,9 +112,12 @@ def fitted_columns(
             dropped[name] = "the same in all rows"
         else:
             kind = given.get(name) or found_kind(values, max_levels)
-            columns.append(fitted_column(name, values, kind, scaling))
+            column = fitted_column(name, values, kind, scaling)
+            columns.append(column)
             if name in given or kind == "date":
                 continue
+            if isinstance(column, NumberColumn):
+                values = Values("number", column.given(values))
             if has_undecided_dates(values):
                 undecided.append(name)
             elif kind == "text" and looks_numeric(values):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from craftmaps.tables import date_texts
+from craftmaps.tables import date_texts, number_texts
 from craftmaps.tables.categories import CategoryColumn
 from craftmaps.tables.dates import DateColumn
 from craftmaps.tables.numbers import NumberColumn
@@ -16,8 +16,6 @@ KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
 _KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
 _MIN_ROWS_OF_KEYS = 100  # with fewer rows, no column counts as a key
-# Numbers with leading zeros are codes. Decimal commas and separators of thousands are allowed.
-_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|[1-9]\d{0,2}([.,' ]\d{3})+)([.,]\d+)?")
 
 
 def found_kind(values: Values, max_levels: int) -> str:
@@ -27,6 +25,8 @@ def found_kind(values: Values, max_levels: int) -> str:
     distinct = values.distinct_texts()
     if date_texts.found_form(distinct) in date_texts.FORMS:
         return "date"
+    if not all(map(number_texts.is_plain, distinct)) and number_texts.found_form(distinct):
+        return "number"
     return "category" if len(distinct) <= max_levels else "text"
 
 
@@ -38,10 +38,8 @@ def has_undecided_dates(values: Values) -> bool:
 
 
 def looks_numeric(values: Values) -> bool:
-    """Whether the values of a column of text are numbers, written with a point or a comma."""
-    if values.kind != "text":
-        return False
-    return all(_NUMBER.fullmatch(text.strip()) for text in values.distinct_texts())
+    """Whether the values of a column of text are plain numbers, which may have been kept so."""
+    return values.kind == "text" and number_texts.found_form(values.distinct_texts()) is not None
 
 
 def is_constant(values: Values) -> bool:

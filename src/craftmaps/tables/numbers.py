@@ -7,6 +7,8 @@ import numpy as np
 
 from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
+from craftmaps.tables import number_texts
+from craftmaps.tables.number_texts import NumberForm
 from craftmaps.tables.scaling import LinearScale, QuantileCurve, Unscaled, scale_for
 from craftmaps.tables.values import Values
 
@@ -25,21 +27,29 @@ class NumberColumn:
         Replaces missing numbers.
     indicator : bool
         Whether numbers were missing in `fit`.
+    form : NumberForm or None
+        How numbers are written, if they were text in `fit` that Python does not read as numbers.
     """
 
     name: str
     scale: LinearScale | QuantileCurve | Unscaled | None
     median: float
     indicator: bool
+    form: NumberForm | None = None
     kind: ClassVar[str] = "number"
     onnx_type: ClassVar[str] = "double"
 
     @classmethod
     def fit(cls, name: str, values: Values, scaling: str) -> Self:
-        x = finite(name, values.numbers(name))
+        form = _found_form(values)
+        x = finite(name, values.numbers(name, form))
         present = x[~np.isnan(x)]
+        if not len(present):
+            raise ValueError(
+                f"column {name!r} should hold numbers, but holds marks of missing ones."
+            )
         scale = scale_for(present, scaling) if present.min() < present.max() else None
-        return cls(name, scale, float(np.median(present)), len(present) < len(x))
+        return cls(name, scale, float(np.median(present)), len(present) < len(x), form)
 
     @property
     def names(self) -> list[str]:
@@ -51,11 +61,12 @@ class NumberColumn:
     def described(self) -> str:
         """Describe the encoding of the column."""
         parts = [] if self.scale is None else [self.scale.kind, f"{self.median:.6g} if missing"]
+        parts += [f"read as {self.form.example}"] if self.form else []
         return ", ".join(parts + ["indicator of missing"] * self.indicator)
 
     def fill(self, values: Values, out: np.ndarray) -> None:
         """Write the encoded columns of some rows."""
-        x = finite(self.name, values.numbers(self.name))
+        x = finite(self.name, values.numbers(self.name, self.form))
         missing = np.isnan(x)
         if self.scale is not None:
             out[:, 0] = self.scale(np.where(missing, self.median, x))
@@ -64,7 +75,7 @@ class NumberColumn:
 
     def given(self, values: Values) -> np.ndarray:
         """Return the input of an ONNX model: numbers, NaN if missing."""
-        return values.numbers(self.name)
+        return values.numbers(self.name, self.form)
 
     def onnx(self, g: Any, x: str) -> list[str]:
         """Add the encoded columns to an ONNX graph."""
@@ -77,6 +88,16 @@ class NumberColumn:
 
     def _check_stored(self) -> None:
         expect(bool(np.isfinite(self.median)), "a finite median")
+
+
+def _found_form(values: Values) -> NumberForm | None:
+    """The form of the texts of a column; None if Python reads them as numbers."""
+    if values.kind != "text":
+        return None
+    texts = values.distinct_texts()
+    if all(number_texts.is_plain(text) or number_texts.is_mark(text) for text in texts):
+        return None
+    return number_texts.found_form(texts)
 
 
 def missing_name(name: str) -> str:

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from craftmaps.tables import date_texts
+from craftmaps.tables.number_texts import NumberForm, is_mark
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -62,13 +63,19 @@ class Values:
         texts = [None if value != value else write(value) for value in distinct.tolist()]
         return _objects(texts)[places]
 
-    def numbers(self, name: str) -> np.ndarray:
-        """Return the values as float64; errors mention the column `name`."""
+    def numbers(self, name: str, form: NumberForm | None = None) -> np.ndarray:
+        """Return the values as float64; errors mention the column `name`.
+
+        Text is read in the given form, or as Python reads numbers. Marks of missing values are NaN.
+        """
         if self.kind in ("number", "nothing"):
             return self.data
         if self.kind == "date":
             raise ValueError(f"column {name!r} should hold numbers, but holds dates.")
-        return self._parsed(float, f"column {name!r} should hold numbers")
+        if form is None:
+            wanted = f"column {name!r} should hold numbers"
+            return self._parsed(lambda text: np.nan if is_mark(text) else float(text), wanted)
+        return self._parsed(form.parsed, f"column {name!r} should hold numbers as {form.example}")
 
     def distinct_texts(self) -> list[str]:
         """Return the distinct strings of a column of text, without missing values."""

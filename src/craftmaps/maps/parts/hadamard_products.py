@@ -29,7 +29,7 @@ from craftmaps.loops import hadamard
 from craftmaps.maps.parts.base import check_facts, is_sorted, is_whole, is_within
 from craftmaps.maps.parts.columns import NO_COLUMN, onnx_columns
 from craftmaps.maps.parts.hadamard_runs import N_SIGNS, SLICE, draw_rotations, folded, joined, runs
-from craftmaps.maps.parts.hadamard_squares import are_squares, longest_slice, squares
+from craftmaps.maps.parts.hadamard_squares import Shape, are_squares, squares
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 from craftmaps.validation import is_integer
@@ -90,10 +90,9 @@ class HadamardProducts:
         pieces, in_squares = [], list[dict[str, np.ndarray]]()
         column = occupied
         wraps = fold is not None and occupied + int(counts[1:].sum()) > fold
-        longest = longest_slice(int(counts[1:].sum()), size, fold) if fold else 0
-        if fold and longest:
-            of_squares = counts, weights, size, longest, fold, occupied, rng
-            in_squares, counts, column = squares(*of_squares)
+        shape = Shape.of(int(counts[1:].sum()), size, fold) if fold else None
+        if shape:
+            in_squares, counts, column = squares(counts, weights, shape, occupied, rng)
         for n in range(1, len(counts)):
             if counts[n] and weights[n]:
                 piece = runs(n, int(counts[n]), size, rng)
@@ -105,11 +104,11 @@ class HadamardProducts:
                 column += -column % hadamard.LANES  # whole vectors, until the fold wraps around
         drawn = joined(pieces)
         first = 1 if fold else 0  # the first factor of a fold is a sign
-        signs = rng.choice([-1.0, 1.0], size if longest else first * (N_SIGNS + SLICE))
-        if longest:
+        signs = rng.choice([-1.0, 1.0], size if shape else first * (N_SIGNS + SLICE))
+        if shape:
             signs = np.append(signs, signs[:SLICE])
         if fold:
-            drawn = joined([*in_squares, folded(drawn, fold, longest > 0, rng)])
+            drawn = joined([*in_squares, folded(drawn, fold, shape is not None, rng)])
         # The table of signs comes before the rotations.
         n_factors = drawn["offset"].shape[1] - first
         drawn["offset"][:, first:] += len(signs) + parts * width * np.arange(n_factors)

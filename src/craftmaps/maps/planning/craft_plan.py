@@ -10,7 +10,7 @@ from sklearn.utils.extmath import row_norms
 from craftmaps.kernels import DotProductKernel, Polynomial
 from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import padded_length
-from craftmaps.maps.parts.hadamard_squares import longest_slice
+from craftmaps.maps.parts.hadamard_squares import Shape
 from craftmaps.maps.planning import allocation
 from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments, tensor_sketch_variance
 
@@ -229,7 +229,7 @@ class _Sample:
         n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
         statistics, n_random = self.measured.statistics, int(counts[1:].sum())
         folded = self.down == "fold" and n_out > 0
-        in_squares = folded and longest_slice(n_random, statistics.length, n_out) > 0
+        in_squares = folded and Shape.of(n_random, statistics.length, n_out) is not None
         up = allocation.expected_variance(statistics, counts, in_squares=in_squares)
         down = 0.0
         if n_out:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from craftmaps.scale.files.columns import arrow
+from craftmaps.tables.number_texts import MARKS
 
 MISSING = (
     *("", "NA", "N/A", "#N/A", "#NA", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan"),
@@ -94,10 +95,12 @@ def share_of_numbers(texts: Any, decimal: str = ".") -> float:
 def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
     """Convert text like `converted` to a "number", a "date" or "text".
 
-    Booleans become numbers, and times with time zones become times in UTC.
+    Booleans become numbers, and marks such as "?" among numbers become missing values.
     """
     pa = arrow()
     kind = given_type(name)
+    if name == "number":
+        texts = _unmarked(texts)
     column, wrong = converted(texts, kind, decimal, codes_count=True)
     kin = {"number": pa.bool_(), "date": pa.timestamp("us", "UTC")}.get(name)
     if wrong is not None and fits(texts, kin):
@@ -147,6 +150,15 @@ def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) 
         return known.cast(kind)
     except pa.ArrowInvalid:
         return None
+
+
+def _unmarked(texts: Any) -> Any:
+    """The texts, empty where a mark among numbers stands for a missing value."""
+    import pyarrow.compute as pc
+
+    marks = arrow().array(MARKS)
+    is_mark = pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), marks)
+    return pc.if_else(is_mark, "", texts)
 
 
 def _known(texts: Any) -> Any:

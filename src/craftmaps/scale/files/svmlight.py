@@ -16,7 +16,7 @@ from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Piece
 from craftmaps.scale.files.text import lines_of
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count, is_integer
 
 
 class SvmlightFiles:
@@ -36,15 +36,13 @@ class SvmlightFiles:
         if options.weight is not None:
             reason = "svmlight files have no column of weights, so leave out"
             raise FileError(paths[0], f"{reason} weight={options.weight!r}")
-        n_columns = options.n_columns
-        if n_columns is not None and (not is_integer(n_columns) or n_columns < 1):
-            raise ValueError(f"n_columns must be an integer of at least 1, got {n_columns!r}.")
+        check_count("n_columns", options.n_columns, none=True)
         self.paths = paths
         self.n_files = len(paths)
         self._base = 0 if options.zero_based else 1
         self._dtype = np.dtype(np.float64) if options.dtype is None else options.dtype
         self._columns = None if options.columns is None else list(options.columns)
-        self._n_columns = n_columns
+        self._n_columns = options.n_columns
         self._bad_rows = BadRows(options, "line", range(self._base, np.iinfo(np.int64).max))
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
