@@ -61,6 +61,10 @@ class Targets:
         """Numbers of the classes of rows."""
         return self._labels_of(self.Y)
 
+    @cached_property
+    def _variance(self) -> float:
+        return float(self.Y.var(axis=0).mean()) or 1.0
+
     def wrong(self, predicted: np.ndarray) -> np.ndarray:
         """For each row, whether its class is wrong."""
         return np.asarray(self._labels_of(predicted) != self.labels)
@@ -89,8 +93,7 @@ class Targets:
         return interval_of_rmse(np.mean((self.Y - predicted) ** 2, axis=1) / (self.Y.var() or 1.0))
 
     def _squared(self, predicted: np.ndarray) -> float:
-        variance = float(self.Y.var(axis=0).mean()) or 1.0
-        return float(np.mean((self.Y - predicted) ** 2)) / variance
+        return float(np.mean((self.Y - predicted) ** 2)) / self._variance
 
     def _labels_of(self, Y: np.ndarray) -> np.ndarray:
         return (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
