@@ -46,7 +46,8 @@ class AutoMap(FeatureMap):
     budget : int, str or None, default=None
         A number of components; a training time, "10s" or "5min", half of which is for the search;
         a memory for training, "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes
-        one component for each row if there are at most 4,096 rows, otherwise 2,048 components.
+        one component for each row if there are at most 4,096 rows. With more rows, the number of
+        components falls to 2,048.
     n_rows : int or None, default=None
         Total number of rows that a learner will see, if `fit` gets only a sample of them.
     images : bool or (height, width), default=False
