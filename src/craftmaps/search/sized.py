@@ -7,6 +7,7 @@ import numpy as np
 
 from craftmaps.kernels.ridge import best_ridge
 from craftmaps.maps import Nystroem
+from craftmaps.search.budget import operations_per_second
 from craftmaps.search.candidates import Candidate, neighbors
 from craftmaps.search.rounds import steadiest_first
 from craftmaps.search.targets import Targets
@@ -15,7 +16,8 @@ from craftmaps.threads import on_threads
 
 _MOST_TAUGHT_ROWS = 8000
 _MOST_HELD_ROWS = 2500
-_LARGEST_TRIAL = 1024  # components of a trial; kernels that win there win with more
+_TRIAL_SIZES = (1024, 512, 256, 128)  # components; kernels that win there win with more
+_N_TRIALS = 8  # about so many
 _HOPEFUL = 1.3  # ratio of scores beyond which a family does not win with fewer components either
 
 
@@ -27,18 +29,22 @@ def feature_map(candidate: Candidate, size: int, n_rows: int, seed: int) -> Any:
 
 
 def sized_round(
-    rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int
+    rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int, largest: int
 ) -> list[Trial]:
     """The best candidate of each family at a size that is smaller than the `total` of rows.
 
     Rough kernels need many components, so that a smoother one may be better with few. Wider and
-    narrower versions of the best one are tried, too.
+    narrower versions of the best one are tried, too. No trial has more than `largest` components.
     """
+    trial_size = min(size, largest)
+    rows_per_component = total / size
 
     def attempts(tried: list[Candidate]) -> list[Trial]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about landmarks that repeat
-            return on_threads(lambda one: _attempt(rows, one, size, total, seed), tried)
+            return on_threads(
+                lambda one: _attempt(rows, one, trial_size, rows_per_component, seed), tried
+            )
 
     trials = attempts(_finalists(before))
     best = min(trials, key=lambda trial: trial.score)
@@ -66,10 +72,24 @@ def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
     return [*by_family.values(), *([] if other is None else [other])]
 
 
-def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int) -> Trial:
+def affordable_size(size: int, total: int, n_columns: int, seconds: float) -> int | None:
+    """The most components of trials that take no more time together; None if that is too little.
+
+    A trial has at most `size` components, and as many rows for each as a fit to the `total`.
+    """
+    for largest in _TRIAL_SIZES:
+        trial_size = min(size, largest)
+        n_rows = min(_MOST_TAUGHT_ROWS, total / size * trial_size) + _MOST_HELD_ROWS
+        operations = n_rows * trial_size * (n_columns + 2 * trial_size) + 4 * trial_size**3
+        if np.isinf(seconds) or _N_TRIALS * operations <= seconds * operations_per_second():
+            return largest
+    return None
+
+
+def _attempt(
+    rows: Rows, candidate: Candidate, size: int, rows_per_component: float, seed: int
+) -> Trial:
     """Judge a candidate with as many rows for each component as there will be, if possible."""
-    rows_per_component = total / size
-    size = min(size, _LARGEST_TRIAL)
     n_held = min(_MOST_HELD_ROWS, len(rows) // 4)
     n_taught = min(len(rows) - n_held, _MOST_TAUGHT_ROWS, int(rows_per_component * size))
     size = min(size, n_taught)
