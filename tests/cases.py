@@ -53,6 +53,14 @@ class Case:
     landmarks: bool = False
 
 
+def rows(n=40, d=13, seed=0):
+    """Rows of unit norm, a third of whose entries are 0; d is not a power of two."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.67)
+    X[:, 0] = 1.0
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
 def maclaurin(name, same_bits=True, any_rows=True, **options):
     options = {"kernel": Polynomial(degree=3), "n_components": 150, "random_state": 0} | options
     return Case(f"maclaurin-{name}", RandomMaclaurin(**options), same_bits, any_rows)
@@ -102,6 +110,65 @@ CASES = [
     Case("image", ImageMap(INNER, cells=1, shape=(1, -1))),
 ]
 LEARNING = [MetricMap(INNER)]  # needs targets, which scikit-learn's checks have
+MORE_MAPS = {  # settings that only files and ONNX models depend on
+    "craft-tall": CraftMap(Polynomial(7), 30, n_up=2000, random_state=0),
+    "craft-gaussian": CraftMap(Polynomial(3), 20, n_up=50, down="gaussian", random_state=0),
+    "craft-rademacher": CraftMap(Polynomial(3), 20, n_up=50, down="rademacher", random_state=0),
+    "craft-sparse": CraftMap(Polynomial(3), 20, n_up=50, down="sparse", random_state=0),
+    "craft-sparse-few": CraftMap(Polynomial(3), 3, n_up=50, down="sparse", random_state=0),
+    "craft-principal": CraftMap(Polynomial(3), 20, n_up=50, down="principal", random_state=0),
+    "craft-sketch": CraftMap(Polynomial(3), 20, up="tensor-sketch", random_state=0),
+    "craft-of-map": CraftMap(n_components=20, up=RandomMaclaurin("exp", 50), random_state=0),
+    "craft-of-map-srht": CraftMap(
+        n_components=20, up=RandomMaclaurin("exp", 50), down="srht", random_state=0
+    ),
+    "craft-none": CraftMap(Polynomial(3), 20, n_up=50, h01="none", random_state=0),
+    "craft-append": CraftMap(Polynomial(3), 200, h01="append", random_state=0),
+    "craft-up": CraftMap(Polynomial(3), 200, n_up=400, h01="up", random_state=0),
+    "craft-inside-srht": CraftMap(
+        Polynomial(3), 20, n_up=50, h01="none", down="srht", random_state=0
+    ),
+    "craft-monomials": CraftMap(Polynomial(4), 150, random_state=0),
+    "craft-exact": CraftMap(Polynomial(2), 150, random_state=0),
+    "craft-exact-homogeneous": CraftMap(Polynomial(2, coef0=0.0), 150, random_state=0),
+    "complex-matrices": RandomMaclaurin(
+        Polynomial(4), 301, projection="rademacher", complex_to_real=True, random_state=0
+    ),
+    "complex-many": RandomMaclaurin(Polynomial(4), 901, complex_to_real=True, random_state=0),
+    "linear": RandomMaclaurin(DotProduct([0.0, 1.0]), 150, h01="append", random_state=0),
+    "constant": RandomMaclaurin(DotProduct([2.0]), 5, random_state=0),
+    "composed": CompositionalMap(Composed(Polynomial(2), Gaussian()), 40, random_state=0),
+    "composed-series": CompositionalMap(
+        Composed(DotProduct([0.0, 1.0, 0.5]), "exp"), 41, random_state=0
+    ),
+    "composed-craft": CompositionalMap(
+        Composed(Polynomial(2), Polynomial(2)),
+        40,
+        inner_map=CraftMap(Polynomial(2), 30),
+        random_state=0,
+    ),
+    "fourier-one": FourierFeatures(Gaussian(0.5), 1, random_state=0),
+    "fourier-matern": FourierFeatures(Matern(), 300, sampling="structured", random_state=0),
+    "scaled": ScaledMap(CraftMap(n_components=20, random_state=0), columns="standard"),
+    "levels": LevelsMap(
+        TensorSketch(n_components=16, random_state=0),
+        levels=np.array([(0, rows()[0, 0]), (0, rows()[1, 0]), (1, rows()[0, 1])], np.float32),
+    ),
+    "scaled-matrix": ScaledMap(
+        CraftMap(n_components=20, random_state=0),
+        columns="standard",
+        weights=np.random.default_rng(0).normal(size=(13, 13)),
+    ),
+    "scaled-range": ScaledMap(
+        FourierFeatures(n_components=20, random_state=0), columns="minmax", unit_norm=False
+    ),
+    "nystroem": Nystroem(Matern(nu=2.5), 10, landmarks="rpcholesky", random_state=0),
+    "nystroem-raw": Nystroem("poly", 10, whiten=False, random_state=0),
+    "nystroem-given": Nystroem(Gaussian(), landmarks=rows()[:7]),
+    "series": RandomMaclaurin(DotProduct.from_function(np.cosh), 30, random_state=0),
+    "sketch-large": TensorSketch(Polynomial(4), 1000, random_state=0),
+    "sketch-prime": TensorSketch(Polynomial(2), 1009, random_state=0),
+}
 KERNELS = [
     Polynomial(degree=3, gamma=0.5),
     Exponential(gamma=0.5),
@@ -117,6 +184,7 @@ KERNELS = [
 ]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
 every_map = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+more_maps = pytest.mark.parametrize("feature_map", MORE_MAPS.values(), ids=MORE_MAPS)
 
 
 def innermost(estimator):
@@ -124,11 +192,3 @@ def innermost(estimator):
     while hasattr(estimator, "feature_map"):
         estimator = estimator.feature_map
     return estimator
-
-
-def rows(n=40, d=13, seed=0):
-    """Rows of unit norm, a third of whose entries are 0; d is not a power of two."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.67)
-    X[:, 0] = 1.0
-    return X / np.linalg.norm(X, axis=1, keepdims=True)

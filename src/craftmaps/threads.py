@@ -52,7 +52,7 @@ def for_each_block(
     helpers = [_pool().submit(work) for _ in range(min(threads, -(-n_rows // rows)) - 1)]
     work()
     for helper in helpers:
-        if not helper.cancel():  # a helper that has not started has nothing left to do
+        if not helper.cancel():  # a helper that has not started is not needed any more
             helper.result()
     if failed:
         raise failed[0]

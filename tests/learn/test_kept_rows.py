@@ -115,7 +115,7 @@ def test_fewer_digits_save_iterations(iterations):
 
 def test_too_many_iterations_are_told(monkeypatch):
     Z, Y, _ = problem()
-    monkeypatch.setattr(kept_rows, "_ITERATIONS", 2)
+    monkeypatch.setattr(kept_rows, "_MAX_ITERATIONS", 2)
     with pytest.raises(ValueError, match=r"2 iterations did not solve.*raise alpha"):
         KeptRows(Z, None, True).solve(Y, 1e-8)
 
@@ -289,7 +289,7 @@ def test_residuals_that_grow_end_the_iteration_with_the_best_solution(monkeypatc
 
     solved, reached = kept_rows.block_conjugate_gradients(times, lambda R: R, right, 3, 1e-9)
     assert not reached
-    assert len(calls) < kept_rows._ITERATIONS
+    assert len(calls) < kept_rows._MAX_ITERATIONS
     assert np.isfinite(solved).all()
     left = right - (A + skew - skew.T) @ solved
     assert np.linalg.norm(left) < 10 * np.linalg.norm(right)

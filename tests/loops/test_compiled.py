@@ -60,7 +60,7 @@ def test_a_loop_without_a_folder_is_told_and_works():
     """A function that is in no file, for which there is no folder."""
     space: dict = {}
     exec("def double(x):\n    return 2 * x\n", space)
-    with pytest.warns(UserWarning, match="no folder can be written .* set .*NUMBA_CACHE_DIR"):
+    with pytest.warns(UserWarning, match="no folder is writable .* set .*NUMBA_CACHE_DIR"):
         double = compiled(space["double"])
     assert double(3) == 6
 

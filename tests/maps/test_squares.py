@@ -8,15 +8,15 @@ from sklearn.preprocessing import normalize
 
 import oracles
 from craftmaps import CraftMap, DotProduct, Polynomial, load
-from craftmaps.loops.hadamard import GROUP, SIDE
+from craftmaps.loops.hadamard import GROUPS, SIDE
 from craftmaps.maps.parts.hadamard_products import HadamardProducts
-from craftmaps.maps.parts.hadamard_squares import longest_slice
+from craftmaps.maps.parts.hadamard_squares import Shape
 from unbiased import Biased, check_unbiased, kernel_estimates
 
 SHAPES = [
     # counts of features by degree, columns of the rows, columns of the fold, columns in use
-    ([0, 40, 700, 900, 800, 0, 700], 200, 517, 1),  # squares are cut where the fold begins again
-    ([0, 0, 2000, 1500, 0, 1500, 0, 0, 700, 300], 300, 1000, 0),  # degree 9 has no squares
+    ([0, 40, 700, 900, 800, 0, 700], 200, 517, 1),  # cut where the fold begins again
+    ([0, 0, 2500, 2000, 0, 2000, 0, 0, 1200, 300], 300, 1000, 0),  # degree 9 has no squares
     ([0, 0, 4000, 4000], 1000, 1000, 3),
 ]
 
@@ -46,8 +46,8 @@ def test_features_are_those_of_the_blocks(shape, dtype, rtol):
     np.testing.assert_allclose(out, expected, rtol=0, atol=5 * rtol * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_features_of_a_square_that_meet_share_nothing(shape):
+@pytest.mark.parametrize(("shape", "group"), list(zip(SHAPES, (2, 4, 4), strict=True)))
+def test_features_of_a_square_that_meet_share_nothing(shape, group):
     products = draw(*shape)
     in_squares = products.n_squares * SIDE**2
     size, width = products.gather.shape[1], len(products.signs)
@@ -58,7 +58,7 @@ def test_features_of_a_square_that_meet_share_nothing(shape):
         column = products.column[first : first + SIDE**2]
         for i in range(SIDE**2):
             meet = np.flatnonzero(column == column[i])
-            assert len(meet) == GROUP
+            assert len(meet) == group
             others = meet[meet != i]
             apart = (block[others] - block[i]) % size
             length = products.length[first]
@@ -74,9 +74,9 @@ def test_columns_get_nearly_the_same_number_of_features(shape):
         number[column : column + length] += 1
     mean = sum(counts) / fold
     assert (number[:3] == 0).all()
-    # beside `GROUP`, there are features in no square and columns beyond the last whole vector
-    assert np.abs(number[3 + 8 :] - mean).max() <= 2 * GROUP + len(counts)
-    assert np.abs(number[3 + 8 :] - mean).mean() <= GROUP
+    # beside a group, there are features in no square and columns beyond the last whole vector
+    assert np.abs(number[3 + 8 :] - mean).max() <= 2 * GROUPS[0] + len(counts)
+    assert np.abs(number[3 + 8 :] - mean).mean() <= GROUPS[0]
 
 
 def test_whole_squares_use_every_entry_equally_often():
@@ -88,20 +88,23 @@ def test_whole_squares_use_every_entry_equally_often():
 
 
 @pytest.mark.parametrize(
-    ("n_features", "size", "fold", "longest"),
+    ("n_features", "size", "fold", "shape"),
     [
-        (32767, 1024, 4095, 256),  # slices are a quarter of a row,
-        (32767, 4096, 4095, 256),  # at most 256 entries,
-        (4096, 1024, 512, 64),  # and fit side by side into the fold
-        (4096, 128, 512, 0),  # few columns
-        (4096, 1024, 504, 0),  # or few columns of the fold
-        (1024, 1024, 512, 0),  # hardly a fold
-        (512 * 5, 1024, 512, 0),  # columns would get 4 or 6 features
-        (512 * 9, 1024, 512, 64),  # or 8 and 10, which costs little
+        (32767, 1024, 4095, (256, 4)),  # slices are a quarter of a row,
+        (32767, 4096, 4095, (256, 4)),  # at most 256 entries,
+        (4096, 1024, 512, (128, 4)),  # and fit side by side into the fold
+        (2048, 1024, 512, (128, 4)),
+        (4096, 128, 512, None),  # few columns
+        (4096, 1024, 248, None),  # or few columns of the fold
+        (1024, 1024, 512, None),  # hardly a fold
+        (512 * 5, 1024, 512, None),  # columns would get 4 or 6 features
+        (512 * 9, 1024, 512, (64, 2)),  # or 8 and 10, which costs little
+        (512 * 41, 1024, 512, (128, 4)),
     ],
 )
-def test_where_squares_are_used(n_features, size, fold, longest):
-    assert longest_slice(n_features, size, fold) == longest
+def test_where_squares_are_used(n_features, size, fold, shape):
+    found = Shape.of(n_features, size, fold)
+    assert (found and (found.longest, found.group)) == shape
 
 
 @pytest.mark.parametrize(

@@ -239,5 +239,5 @@ def test_types_that_are_never_written_are_refused(path, kind):
     entry = {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * (2 if kind == "BF16" else 1)]}
     data = b"\0" * entry["data_offsets"][1]
     path.write_bytes(with_header({"__metadata__": metadata, "x": entry}, data))
-    with pytest.raises(ValueError, match="arrays of a type unknown here"):
+    with pytest.raises(ValueError, match="arrays of an unknown type"):
         array_file.read(path, "model")

@@ -205,7 +205,7 @@ def test_complaints(frame, feature_map):
     with pytest.raises(ValueError, match=r"column 'label' holds object, not numbers\.$"):
         fit(OnePassRegressor(feature_map), frame, features=["a", "label"], target="b")
     ragged = F.when(F.col("a") > 1, F.slice("array", 1, 2)).otherwise(F.col("array"))
-    with pytest.raises(ValueError, match=r"column 'array' holds arrays of 2 to 4 values, not of"):
+    with pytest.raises(ValueError, match=r"column 'array' holds arrays of 2 to 4 values; they"):
         fit(model, frame.withColumn("array", ragged), **array)
     with pytest.raises(ValueError, match="all partitions are empty"):
         fit(model, frame.where("a > 100"), **array, classes=["no", "yes"])

@@ -1,4 +1,4 @@
-"""`craftmaps bench`: this machine in ratios."""
+"""`craftmaps bench`: the speed of the maps relative to scikit-learn and BLAS."""
 
 import statistics
 import timeit

@@ -29,12 +29,12 @@ from craftmaps.search.budget import Budget
 from craftmaps.search.preparation import image_cells
 from craftmaps.tables.table import is_table
 
-SEARCH_ROWS = 26_000  # that a search among maps of images takes
-_DEFAULT_COMPONENTS = 1024  # of a map that is named
+SEARCH_ROWS = 26_000  # rows for a search among maps of images
+_DEFAULT_COMPONENTS = 1024  # size of a map that is named
 
 
 def learner(seen: Survey, **given: Any) -> Any:
-    """The learner that the options of `fit` ask for, unfitted.
+    """Return the unfitted learner for the options of `fit`.
 
     It searches for a map unless the options name one. Rows of a table are encoded first.
     """
@@ -55,16 +55,16 @@ def learner(seen: Survey, **given: Any) -> Any:
 
 
 def names_a_map(given: dict[str, Any]) -> bool:
-    """Whether the options of `fit` give a part of a map, so that there is no search."""
+    """Whether the options of `fit` define a part of the map, so that there is no search."""
     return bool(given["metric"]) or any(given[name] is not None for name in PARTS_OF_A_MAP)
 
 
 def _named(seen: Survey, encoder: TableEncoder | None, **given: Any) -> Any:
-    """The map that the options name, unfitted."""
+    """Return the unfitted map that the options name."""
     X = seen.X
     if encoder is not None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the learner gives them too
+            warnings.simplefilter("ignore")  # the learner repeats these warnings
             X = clone(encoder).fit_transform(X)
     options = {name: given[name] for name in ("degree", "gamma", "coef0")}
     kernel = kernel_of(given["kernel"], **options)
@@ -87,7 +87,7 @@ def _loss(given: str | None, classification: bool) -> str:
 
 
 def kernel_of(name: str | None, **options: Any) -> Any:
-    """Return the kernel of a name, with the parameters that were given."""
+    """Return the named kernel, with the parameters that were given."""
     kernel = names.kernels()[name or "poly"]()
     given = {option: value for option, value in options.items() if value is not None}
     for option in given:
@@ -99,7 +99,7 @@ def kernel_of(name: str | None, **options: Any) -> Any:
 
 
 def named_map(kernel: Any, name: str | None, n_components: int, seen: Survey, seed: int = 0) -> Any:
-    """The map of a name, or the best data-independent one for rows scaled as the kernel needs."""
+    """Return the named map, or the best data-independent map, for rows scaled for the kernel."""
     if name is None:
         rows = scaled_rows(seen.X, *_scaling(kernel, None, None, seen.X))
         return feature_map(kernel, rows, n_components, random_state=seed)
@@ -111,10 +111,10 @@ def named_map(kernel: Any, name: str | None, n_components: int, seen: Survey, se
 def scaled(
     inner: Any, scale: str | None, unit_norm: bool | None, X: Any, *, metric: bool = False
 ) -> ScaledMap:
-    """The map of rows scaled as asked for, or as its kernel needs them, and then by a metric.
+    """Put a map into a ScaledMap with the given scaling, or the scaling that suits its kernel.
 
-    A polynomial of an inner product wants rows of length 1; a function of a distance wants columns
-    of equal weight.
+    A polynomial of an inner product needs rows of length 1, and a function of a distance needs
+    columns of equal weight. With `metric`, a MetricMap follows the scaling.
     """
     columns, norm = _scaling(inner.kernel, scale, unit_norm, X)
     if metric:
@@ -130,18 +130,18 @@ def _scaling(kernel: Any, scale: str | None, unit_norm: bool | None, X: Any) -> 
 
 
 def standard_scaling(X: Any) -> str:
-    """The name of the scaling that makes columns comparable and keeps sparse rows sparse."""
+    """Return the scaling that makes columns comparable and keeps sparse rows sparse."""
     return "std" if hasattr(X, "tocsr") else "standard"
 
 
 def of_images(inner: Any, X: Any, *, metric: bool = False) -> ImageMap:
-    """The map of oriented gradients of square images, perhaps seen through a metric."""
+    """Put a map into an ImageMap for square images, with a MetricMap between them if requested."""
     cells = image_cells(image_shape(X))
     return ImageMap(MetricMap(inner) if metric else inner, cells=cells)
 
 
 def _budget(given: dict[str, Any]) -> str | int | None:
-    """What a search may spend; a number in --budget means components."""
+    """Return the budget of the search; a number in --budget means components."""
     budget: str | None = given["budget"]
     if budget is not None and budget.isdecimal():
         return int(budget)
@@ -149,11 +149,11 @@ def _budget(given: dict[str, Any]) -> str | int | None:
 
 
 def searched_images(seen: Survey, budget: str | int, seed: int = 0) -> Any:
-    """The map that a search on the sample finds for square images."""
+    """Search for a map for square images, on the sample."""
     limit = Budget.parse(budget)
     share = len(seen.y) / seen.n_rows
     if limit.kind == "training" and share < 1:
-        budget = f"{limit.amount * share:.6f}s"  # that the sample may take
+        budget = f"{limit.amount * share:.6f}s"  # the share of the time for the sample
     task = "regression" if seen.classes is None else "classification"
     return recommend(seen.X, seen.y, budget, task=task, images=True, random_state=seed).feature_map
 

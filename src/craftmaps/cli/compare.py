@@ -1,4 +1,4 @@
-"""`craftmaps compare`: maps side by side on one's own data."""
+"""`craftmaps compare`: compare maps on your own data."""
 
 from dataclasses import asdict
 from typing import Any
@@ -58,7 +58,7 @@ def compare(data: tuple[str, ...], target: str | None, as_json: bool, **given: A
 
 
 def _maps(kernel: str | None, **parameters: Any) -> dict[str, Any]:
-    """One of each map that takes the kernel, with the defaults of its class."""
+    """Return one map of each class that takes the kernel, with default parameters."""
     from craftmaps.cli.choice import kernel_of
     from craftmaps.cli.names import maps_for
 
@@ -73,7 +73,7 @@ def _maps(kernel: str | None, **parameters: Any) -> dict[str, Any]:
 
 
 def _encoded(X: Any) -> Any:
-    """The rows of a table as numbers."""
+    """Encode the rows of a table as numbers."""
     from craftmaps import TableEncoder
     from craftmaps.tables.table import is_table
 
@@ -81,7 +81,7 @@ def _encoded(X: Any) -> Any:
 
 
 def _scaled(X: Any, scale: str | None, unit_norm: bool | None) -> Any:
-    """The rows as the maps are to see them."""
+    """Scale the rows for the maps."""
     from craftmaps.cli.choice import standard_scaling
     from craftmaps.maps.scaled import scaled_rows
 

@@ -56,7 +56,7 @@ def demo(as_json: bool) -> None:
 
 
 def _measured() -> Iterator[dict[str, Any]]:
-    """Test error in percent, seconds to fit and size of each model; the exact one comes first."""
+    """Yield test error in percent, seconds to fit and size of each model, the exact SVM first."""
     from sklearn.base import clone
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -80,9 +80,9 @@ def _measured() -> Iterator[dict[str, Any]]:
             sized = clone(feature_map).set_params(n_components=n_components, random_state=0)
             models.append((name, n_components, OnePassClassifier(sized)))
     for name, size, model in models:
-        with threadpool_limits(1):  # as SVC has
+        with threadpool_limits(1):  # one thread, as in SVC
             if size in (None, _SIZES[0]):
-                clone(model).fit(data[0], data[2])  # compiles, which is not to be counted
+                clone(model).fit(data[0], data[2])  # compiles loops, so that it is not timed
             start = time.perf_counter()
             model.fit(data[0], data[2])
             seconds = time.perf_counter() - start
@@ -93,7 +93,7 @@ def _measured() -> Iterator[dict[str, Any]]:
 
 
 def _measured_table() -> tuple[str, dict[str, float]]:
-    """What was learned from the table, and the test errors of three models."""
+    """Return a summary of the model of the table, and the test errors of three models."""
     import numpy as np
 
     from craftmaps import KernelRegressor
@@ -111,7 +111,7 @@ def _measured_table() -> tuple[str, dict[str, float]]:
 
 
 def _plot(rows: list[dict[str, Any]]) -> None:
-    """Test error against the number of features."""
+    """Plot test error against the number of features."""
     figure, axes = new_figure(8.5, 4.2)
     exact = [row for row in rows if row["n_components"] is None]
     for row, style in zip(exact, ("-", "--"), strict=True):

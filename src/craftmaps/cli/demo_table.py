@@ -1,4 +1,4 @@
-"""A small table of made-up flats, with text, dates and holes, for `craftmaps demo`."""
+"""A small table of made-up apartments, with text, dates and missing values."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ _EXTRAS = (("balcony", 1.5), ("garden", 2.5), ("garage", 1.0), ("elevator", 0.5)
 
 
 def flats(n_rows: int, seed: int = 0) -> tuple[dict[str, Any], np.ndarray]:
-    """Columns of a table, and the rent of each flat in tens per month.
+    """Return the columns of a table, and the monthly rent of each apartment in tens.
 
-    Rents depend on all columns but the number of the page, and are not linear in size and age.
+    Rents depend on all columns but the page number, and are not linear in size and age.
     """
     rng = np.random.default_rng(seed)
     size = rng.gamma(6.0, 12.0, n_rows) + 15

@@ -1,4 +1,4 @@
-"""`craftmaps evaluate`: how good a model is on rows whose targets are known."""
+"""`craftmaps evaluate`: measure a model on rows with known targets."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import click
 from craftmaps.cli import options
 from craftmaps.plots import figure_class
 
-_MAX_SHOWN_CLASSES = 20  # in a table of confusions
-_MAX_KEPT_SCORES = 50_000_000  # of rows times classes, for the area under the curve
+_MAX_SHOWN_CLASSES = 20  # classes in a confusion table
+_MAX_KEPT_SCORES = 50_000_000  # rows times classes, for the area under the curve
 
 
 @click.command()
@@ -75,14 +75,14 @@ def evaluate(
 
 
 def _classified(learner: Any, rows: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Facts, and what a plot of them needs."""
+    """Return the measures of a classifier, and the data for a plot."""
     import numpy as np
 
     from craftmaps.cli import measures
 
     classes = learner.classes_
     if all(isinstance(label, str) for label in classes.tolist()):
-        classes = classes.astype(str)  # those of pandas are objects
+        classes = classes.astype(str)  # classes from pandas are objects
     places, losses, predictions, every_score = [], [], [], []
     n_scores = 0
     for X, y in rows:
@@ -94,7 +94,7 @@ def _classified(learner: Any, rows: Any) -> tuple[dict[str, Any], dict[str, Any]
             )
         scores = learner.predict_proba(X)
         place = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-        place = np.where(classes[place] == y, place, -1)  # -1 is a class that fit has not seen
+        place = np.where(classes[place] == y, place, -1)  # -1 is a class that was not in fit
         places.append(place)
         predictions.append(scores.argmax(axis=1))
         losses.append(-np.log(np.maximum(scores[np.arange(len(y)), place], 1e-300)))
@@ -121,7 +121,7 @@ def _classified(learner: Any, rows: Any) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _regressed(learner: Any, rows: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Facts, and what a plot of them needs."""
+    """Return the measures of a regressor, and the data for a plot."""
     import numpy as np
 
     from craftmaps.cli import measures
@@ -144,14 +144,14 @@ def _regressed(learner: Any, rows: Any) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _values(found: dict[str, Any], method: str) -> dict[str, Any]:
-    """Measures as numbers, and their intervals."""
+    """Return measures as numbers, and their intervals."""
     values = {name: None if one is None else one.value for name, one in found.items()}
     intervals = {name: one.interval for name, one in found.items() if one and one.interval}
     return values | {"intervals": intervals, "interval_method": method}
 
 
 def _told(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts in words, each measure with its interval."""
+    """Return the measures as text, each with its interval."""
     intervals = facts["intervals"]
     words = {name: value for name, value in facts.items() if name != "intervals"}
     for name, (low, high) in intervals.items():

@@ -1,4 +1,4 @@
-"""Calibration and errors of a model as a picture."""
+"""Plot the calibration and the errors of a model."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def save(path: str, drawn: dict[str, Any]) -> None:
 
 
 def _calibration(axes: Any, classes: Any, y: Any, predicted: Any, scores: Any, **_: Any) -> None:
-    """How often predictions of some confidence are right."""
+    """Plot how often predictions of a given confidence are correct."""
     axes.set_title("Calibration")
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
     if scores is not None:
@@ -43,7 +43,7 @@ def _calibration(axes: Any, classes: Any, y: Any, predicted: Any, scores: Any, *
 
 
 def _reliability(axes: Any, confidence: np.ndarray, right: np.ndarray) -> None:
-    """The share of right rows in each tenth of the rows, by their confidence."""
+    """Plot the share of correct rows in each tenth of the rows, sorted by confidence."""
     for some in np.array_split(np.argsort(confidence, kind="stable"), _N_BINS):
         if len(some):
             value, (low, high) = share(right[some])
@@ -52,7 +52,7 @@ def _reliability(axes: Any, confidence: np.ndarray, right: np.ndarray) -> None:
 
 
 def _confusion(axes: Any, classes: np.ndarray, counts: np.ndarray) -> None:
-    """The share of each class that is predicted as each class."""
+    """Plot the share of each class that is predicted as each class."""
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     axes.set_title("Errors: rows of a class by what was predicted")
@@ -70,7 +70,7 @@ def _confusion(axes: Any, classes: np.ndarray, counts: np.ndarray) -> None:
 
 
 def _agreement(axes: Any, y: np.ndarray, predicted: np.ndarray) -> None:
-    """Predictions beside the targets."""
+    """Plot predictions against targets."""
     some = np.random.default_rng(0).permutation(len(y))[:_MAX_POINTS]
     axes.plot(predicted[some], y[some], ".", markersize=3, alpha=0.5)
     ends = [min(y.min(), predicted.min()), max(y.max(), predicted.max())]

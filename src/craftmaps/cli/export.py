@@ -1,4 +1,4 @@
-"""`craftmaps export`: a model that runs without Python."""
+"""`craftmaps export`: write an ONNX model, which runs without Python."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def export(model: str, output: str, as_json: bool) -> None:
 
 
 def _inputs(fitted: Any) -> list[str]:
-    """Name, type and width of each input."""
+    """Describe each input by its name, type and width."""
     encoder = getattr(fitted, "encoder_", None)
     if encoder is None or not encoder.columns_:
         return [f"X (float32, {fitted.n_features_in_} columns)"]

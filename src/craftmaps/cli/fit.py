@@ -1,4 +1,4 @@
-"""`craftmaps fit`: files in, a model file out."""
+"""`craftmaps fit`: learn from files, and write a model file."""
 
 import time
 from pathlib import Path
@@ -52,7 +52,7 @@ from craftmaps.cli.names import Name, losses, maps
 @click.option(
     "--checkpoint-every", default=60.0, show_default=True, help="Seconds between checkpoints."
 )
-@click.option("--every", type=float, hidden=True)  # the old name of --checkpoint-every
+@click.option("--every", type=float, hidden=True)  # old name of --checkpoint-every
 @click.option("--seed", default=0, show_default=True)
 @options.reading
 @click.option("--drop", multiple=True, metavar="A,B,...", help="Columns to leave out.")
@@ -94,7 +94,7 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
 
 
 def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
-    """Complain about options that do not go together, before anything is read."""
+    """Raise an error for options that exclude each other, before anything is read."""
     named = [name for name in options.PARTS_OF_A_MAP if given[name] is not None]
     for name in named:
         option = name.removesuffix("_name").replace("_", "-")
@@ -108,7 +108,7 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
             raise click.UsageError(f"--budget limits a search: leave --{option} or --budget out.")
     if auto and given["metric"]:
         raise click.UsageError("--auto searches without a metric: leave --auto or --metric out.")
-    if not given["checkpoint_every"] >= 0:  # nor NaN
+    if not given["checkpoint_every"] >= 0:  # also true for NaN
         seconds = given["checkpoint_every"]
         raise click.UsageError(f"--checkpoint-every must be at least 0 seconds, got {seconds}.")
     if budget is not None and given["components"] is not None:
@@ -125,7 +125,7 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
 
 
 def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[str, Any]]:
-    """The fitted learner, which is saved, and facts about it."""
+    """Fit and save a learner; return it with facts for the report."""
     import numpy as np
 
     from craftmaps.cli import choice
@@ -161,7 +161,7 @@ def _fit(data: tuple[str, ...], output: str, **given: Any) -> tuple[Any, dict[st
 
 
 def _facts(learner: Any, seen: Any) -> dict[str, Any]:
-    """Return what a report says about the fit: the rows, the loss and the map."""
+    """Return facts for the report: the rows, the loss and the map."""
     report = getattr(learner, "report_", None)
     chosen = getattr(learner.feature_map_, "feature_map_", learner.feature_map_)
     feature_map = learner.feature_map_ if report is None else chosen
@@ -177,7 +177,7 @@ def _facts(learner: Any, seen: Any) -> dict[str, Any]:
 
 
 def _kinds(given: tuple[str, ...]) -> dict[str, str]:
-    """The kinds of columns by name, from words such as zip=category."""
+    """Return the kinds of columns by name, from words such as zip=category."""
     from craftmaps.tables.kinds import KINDS
 
     kinds = {}
@@ -192,7 +192,7 @@ def _kinds(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def _check_columns(schema: Any) -> None:
-    """Complain about a column of a table that holds neither numbers, text nor dates."""
+    """Raise an error for a column of a table without numbers, text or dates."""
     if schema is None:
         return
     from pyarrow import types
@@ -201,13 +201,13 @@ def _check_columns(schema: Any) -> None:
     for field in schema:
         if any(check(field.type) for check in checks):
             raise click.UsageError(
-                f"column {field.name!r} holds {field.type}, from which nothing is learned: leave "
-                f"it out with --drop {field.name}."
+                f"column {field.name!r} holds {field.type}, which cannot be encoded: leave it "
+                f"out with --drop {field.name}."
             )
 
 
 def _errors(learner: Any, seen: Any) -> dict[str, Any]:
-    """On the sample and, from the sums of the pass, on rows left out."""
+    """Return the errors on the sample and, from the sums of the pass, on rows left out."""
     import numpy as np
 
     predicted = learner.predict(seen.X)

@@ -1,4 +1,4 @@
-"""`craftmaps info`: what is in a model file."""
+"""`craftmaps info`: describe a model file."""
 
 from pathlib import Path
 from typing import Any

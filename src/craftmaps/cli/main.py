@@ -1,4 +1,4 @@
-"""The command `craftmaps`: its sub-commands, and what becomes of errors."""
+"""The command `craftmaps`, its sub-commands, and its treatment of errors."""
 
 import os
 import sys
@@ -18,14 +18,14 @@ from craftmaps.cli.options import StoppedError
 from craftmaps.cli.predict import predict
 from craftmaps.scale.files.errors import FileError
 
-ADVICE = {  # what helps in a terminal, by the option or the doubt of the library
+ADVICE = {  # advice in a terminal for each option or doubt of the library
     "on_bad_rows": "--skip-bad-rows leaves such rows out",
     "table": "--skip-bad-rows leaves such rows out",
     "format": "give --format",
     "columns": "choose the columns to read with --columns",
     "key": "leave it out with --drop {name}, unless it says something about new rows",
     "order": "use --as {name}=dayfirst, or --as {name}=date if the month comes first",
-    "number": "read decimal commas with --decimal , or keep the text with --as {name}=text",
+    "number": "use --as {name}=number, or keep the text with --as {name}=text",
 }
 _WARNED: set[str] = set()
 
@@ -56,11 +56,11 @@ def reproduce(words: tuple[str, ...]) -> None:
 
 
 def main() -> None:
-    """Run the command line; exit code 2 is a user's mistake, 130 an interruption."""
+    """Run the command line; exit code 2 means a mistake of the user, 130 an interruption."""
     warnings.showwarning = _show_warning
     try:
         sys.exit(_exit_code())
-    except BrokenPipeError:  # whoever read the output has enough of it
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
 

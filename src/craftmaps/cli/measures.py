@@ -1,8 +1,8 @@
-"""How good predictions are, each number with a 95% interval for other rows of the same kind.
+"""Measures of predictions, each with a 95% interval for other rows from the same source.
 
-Every measure is a mean, or a smooth function of means, of a value for each row. So its influence
-function, a value for each row too, has the deviation that makes a normal interval. The error of a
-classifier may be 0, where that interval has no width: it has Wilson's.
+Every measure is a mean, or a smooth function of means, over rows. The standard deviation of its
+influence function, which has a value for each row, gives a normal interval. The error of a
+classifier has Wilson's interval, because a normal interval has no width at an error of 0.
 """
 
 from typing import Any, NamedTuple
@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-QUANTILE = 1.959964  # of the normal distribution, for 95%
+QUANTILE = 1.959964  # of the normal distribution, for a 95% interval
 
 
 class Measure(NamedTuple):
-    """A number, and the interval around it; None if the rows do not tell."""
+    """A number and its interval, which is None if it cannot be computed from the rows."""
 
     value: float
     interval: tuple[float, float] | None
 
 
 def share(rows: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """The share of rows for which something is true, and Wilson's interval."""
+    """Return the share of rows that are True, and Wilson's interval."""
     n, p, z = len(rows), float(np.mean(rows)), QUANTILE
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * float(np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)))
@@ -29,19 +29,19 @@ def share(rows: np.ndarray) -> tuple[float, tuple[float, float]]:
 
 
 def mean(values: np.ndarray) -> Measure:
-    """The mean of a value for each row, such as the log-loss."""
+    """Return the mean of a value for each row, such as the log-loss."""
     return _measure(float(np.mean(values)), values)
 
 
 def root_mean_square(residuals: np.ndarray) -> Measure:
-    """The root of the mean of squares."""
+    """Return the root mean square."""
     squares = np.square(residuals)
     value = float(np.sqrt(np.mean(squares)))
     return _measure(value, squares / (2 * value)) if value else Measure(0.0, None)
 
 
 def determination(residuals: np.ndarray, y: np.ndarray) -> Measure | None:
-    """R2, the share of the variance of y that is explained; None if y is constant."""
+    """Return R2, the explained share of the variance of y, or None if y is constant."""
     squares, spread = np.square(residuals), np.square(y - y.mean())
     if not spread.any():
         return None
@@ -75,7 +75,7 @@ def area_under_curve(scores: np.ndarray, y: np.ndarray) -> Measure | None:
 
 
 def _one_area(scores: np.ndarray, positive: np.ndarray) -> tuple[float, np.ndarray]:
-    """The area, and its influence function (DeLong, DeLong and Clarke-Pearson, 1988)."""
+    """Return the area and its influence function (DeLong, DeLong and Clarke-Pearson, 1988)."""
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
     ranks = rankdata(scores)
     placed = np.empty(len(scores))  # the share of rows of the other kind that are ranked well
@@ -95,6 +95,6 @@ def _measure(value: float, influence: np.ndarray) -> Measure:
 
 
 def confusion(y: np.ndarray, predicted: np.ndarray, n_classes: int) -> Any:
-    """How many rows of each class (rows) were predicted as each class (columns)."""
+    """Count the rows of each class (rows) that were predicted as each class (columns)."""
     counts = np.bincount(y * n_classes + predicted, minlength=n_classes**2)
     return counts.reshape(n_classes, n_classes)

@@ -1,7 +1,7 @@
 """Names of kernels and maps in a terminal, derived from the public classes.
 
-A new kernel or map needs no edit here. The library is imported when a name is asked for, because
-that takes longer than the commands that need none.
+A new kernel or map needs no change here. The library is imported only when a name is needed,
+because importing it takes longer than commands without names.
 """
 
 import inspect
@@ -13,28 +13,28 @@ import click
 
 
 def formats() -> dict[str, Any]:
-    """Formats of files that can be read."""
+    """Return the file formats that can be read."""
     from craftmaps.scale.files.paths import SUFFIXES
 
     return SUFFIXES
 
 
 def scalings() -> dict[str, Any]:
-    """Scalings of columns that a `ScaledMap` knows."""
+    """Return the scalings of `ScaledMap`."""
     from craftmaps.maps.scaled import COLUMNS
 
     return dict.fromkeys(COLUMNS)
 
 
 def losses() -> dict[str, Any]:
-    """Losses of classifiers and regressors."""
+    """Return the losses of classifiers and regressors."""
     from craftmaps.learn import kernel_classifier, kernel_regressor
 
     return dict.fromkeys([*kernel_classifier.LOSSES, *kernel_regressor.LOSSES])
 
 
 def kernels() -> dict[str, type]:
-    """Public kernels that need no argument, by their short names or the names of their classes."""
+    """Return public kernels without required arguments, by short names or names of classes."""
     from craftmaps import kernels as room
 
     classes = [getattr(room, name) for name in room.__all__]
@@ -46,7 +46,7 @@ def kernels() -> dict[str, type]:
 
 
 def maps() -> dict[str, type]:
-    """Public maps that have a kernel and a size, by the names of their classes."""
+    """Return public maps with a kernel and a size, by the names of their classes."""
     from craftmaps import maps as room
 
     classes = [getattr(room, name) for name in room.__all__]
@@ -58,23 +58,23 @@ def maps() -> dict[str, type]:
 
 
 def maps_for(kernel: Any) -> dict[str, Any]:
-    """One unfitted map for each public class that takes the kernel, by the name of the class."""
+    """Return an unfitted map of each public class that takes the kernel, by the class names."""
     import numpy as np
 
     taken = {}
     for kind in maps().values():
         try:
             kind(kernel, 4, random_state=0).fit(np.eye(4))
-        except (TypeError, ValueError):  # what a map says to a kernel that it cannot approximate
+        except (TypeError, ValueError):  # the map cannot approximate this kernel
             continue
         taken[kind.__name__] = kind(kernel)
     return taken
 
 
 class Name(click.ParamType):
-    """One of some names that are found when they are needed; hyphens may be left out.
+    """Choice among names that are looked up when needed; hyphens may be left out.
 
-    `old_names` of earlier releases are understood, and not shown.
+    `old_names` of earlier releases are accepted, but not shown.
     """
 
     name = "name"
@@ -97,12 +97,12 @@ class Name(click.ParamType):
 
 
 def _kebab(name: str) -> str:
-    """TensorSketch is tensor-sketch; what many names begin or end with is left out."""
+    """Convert TensorSketch to tensor-sketch, without common parts such as Map and Features."""
     plain = name.removeprefix("Random").removesuffix("Map").removesuffix("Features")
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", plain).lower()
 
 
 def _required(kind: type) -> bool:
-    """Whether a class cannot be made without arguments."""
+    """Whether a class has required arguments."""
     parameters = inspect.signature(kind).parameters.values()
     return any(one.default is one.empty and one.kind is not one.VAR_KEYWORD for one in parameters)

@@ -62,12 +62,12 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Report as JSON."
 
 
 def output(text: str) -> Decorator:
-    """The file to write."""
+    """Return the option for the output file."""
     return click.option("-o", "--output", required=True, type=click.Path(), help=text)
 
 
 def check_target(target: str | None, data: tuple[str, ...], format: str | None) -> None:
-    """Raise unless the column of targets is named, which svmlight files do not need."""
+    """Raise an error unless the column of targets is named; svmlight files do not need it."""
     from craftmaps.scale.files.paths import format_of
 
     if target is None and (format or format_of(list(data))) != "svmlight":
@@ -75,7 +75,7 @@ def check_target(target: str | None, data: tuple[str, ...], format: str | None) 
 
 
 def check_output(path: str, suffixes: tuple[str, ...] = (), option: str = "-o") -> None:
-    """Raise unless a file can be written there, before any work is done."""
+    """Raise an error, before any work is done, unless a file can be written there."""
     if suffixes and not path.lower().endswith(suffixes):
         raise click.UsageError(
             f"{option} must be a file that ends in {' or '.join(suffixes)}, got {path}."
@@ -87,7 +87,7 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), option: str = "-o") 
 
 
 def check_folder(folder: Path) -> None:
-    """Raise unless files can be written into a folder; only a file that is written tells."""
+    """Raise an error unless a folder is writable, which is tested by writing a file."""
     if not folder.is_dir():
         raise click.UsageError(f"there is no folder {folder} to write to.")
     try:
@@ -98,7 +98,7 @@ def check_folder(folder: Path) -> None:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Several options as one decorator, in this order."""
+    """Combine several options into one decorator, in this order."""
 
     def decorate(function: Any) -> Any:
         for option in reversed(options):
@@ -146,16 +146,13 @@ scaling = together(
 
 
 def listed(words: tuple[str, ...]) -> list[str]:
-    """The names in an option that may be given several times, with commas between names.
-
-    A name that is given twice counts once.
-    """
+    """Return the distinct names in an option that may be repeated, with commas between names."""
     names = (name.strip() for word in words for name in word.split(","))
     return [name for name in dict.fromkeys(names) if name]
 
 
 def encoding(model: Any) -> dict[str, Any]:
-    """What each column of a table became, if a fitted model takes tables."""
+    """Describe the encoding of each column, if a fitted model takes tables."""
     encoder = getattr(model, "encoder_", None)
     if encoder is None or not encoder.columns_:
         return {}
@@ -169,7 +166,7 @@ def encoding(model: Any) -> dict[str, Any]:
 
 
 def report(facts: dict[str, Any], as_json: bool) -> None:
-    """One JSON object, or a line for each fact."""
+    """Print facts as one JSON object, or as one line each."""
     if as_json:
         click.echo(json.dumps(facts))
         return
@@ -180,7 +177,7 @@ def report(facts: dict[str, Any], as_json: bool) -> None:
 
 
 def table(rows: list[dict[str, Any]]) -> None:
-    """Rows of equal keys, aligned."""
+    """Print rows with equal keys as an aligned table."""
     cells = [[name.replace("_", " ") for name in rows[0]]]
     cells += [[_readable(value) for value in row.values()] for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]

@@ -1,4 +1,4 @@
-"""`craftmaps predict`: a model and files in, predictions out."""
+"""`craftmaps predict`: write predictions for the rows of files."""
 
 import csv
 import io
@@ -72,14 +72,14 @@ def predict(
     try:
         write_whole(output, fill)
     except BadRowError as error:
-        error.option = None  # predictions are one per row: none can be left out
+        error.option = None  # no row can be left out, because each row gets a prediction
         raise
     size = Path(output).stat().st_size
     options.report({"rows": counted[0], "output": output, "bytes": size}, as_json)
 
 
 def _tables(learner: Any, rows: Any, proba: bool, counted: list[int]) -> Iterator[dict[str, Any]]:
-    """The columns of the output, a block at a time."""
+    """Yield the columns of the output, one block at a time."""
     for X, _ in rows:
         counted[0] += X.shape[0]
         if not proba:
@@ -105,7 +105,7 @@ def _beside(kept: Any, tables: Iterator[dict[str, Any]]) -> Iterator[dict[str, A
 
 
 def _columns(predicted: Any) -> dict[str, Any]:
-    """One column, or as many as the model has targets."""
+    """Return one column for each target of the model."""
     if predicted.ndim == 1:
         return {"prediction": predicted}
     return {f"prediction_{number}": column for number, column in enumerate(predicted.T)}
@@ -125,7 +125,7 @@ def _write_csv(tables: Iterator[dict[str, Any]], file: BinaryIO, spreadsheet: bo
 
 
 def _harmless(value: Any) -> Any:
-    """A label that a spreadsheet would run as a formula, as the text that it is."""
+    """Return a label with an apostrophe if a spreadsheet would run it as a formula."""
     runs = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{value}" if runs else value
 

@@ -1,4 +1,4 @@
-"""From what a command line says about files to rows, and a first look at all of them."""
+"""Open the files of a command line, and survey their rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from craftmaps.scale.files.paths import TABLES, format_of
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
-_READ_AS = {"number": "number", "category": "text", "text": "text", "dayfirst": "text"}
-_LEAST_LABELED = 20  # rows, below which labels may all differ
+_READ_AS = {"category": "text", "text": "text", "dayfirst": "text"}  # others as they are
+_MIN_LABELED_ROWS = 20  # with fewer rows, all labels may differ
 
 
 class Model(NamedTuple):
@@ -26,9 +26,9 @@ class Model(NamedTuple):
     ----------
     learner : classifier or regressor
     names : list of str or None
-        The columns that it needs, None if it knows no names.
+        The columns that it needs; None if it has no names of columns.
     types : dict or None
-        How each of them is read from files, None if the learner takes arrays of numbers.
+        The type of each column in files; None if the learner takes arrays of numbers.
     """
 
     learner: Any
@@ -37,16 +37,16 @@ class Model(NamedTuple):
 
 
 def model_of(path: str) -> Model:
-    """The learner in a model file.
+    """Read the learner of a model file.
 
-    One that takes arrays forgets the names, because `model_rows` brings the columns into their
-    order.
+    The names of columns are removed from a learner that takes arrays, because `model_rows` reads
+    the columns in the right order.
     """
     from craftmaps import load
 
     learner = load(path)
     if not hasattr(learner, "predict"):
-        raise ValueError(f"{path} holds a {type(learner).__name__}, which does not predict.")
+        raise ValueError(f"{path} contains a {type(learner).__name__}, which does not predict.")
     encoder = getattr(learner, "encoder_", None)
     if encoder is not None and encoder.columns_:
         types = {column.name: _type_of(column) for column in encoder.columns_}
@@ -65,11 +65,11 @@ def open_rows(
     table: bool | str = "auto",
     **reading: Any,
 ) -> Blocks:
-    """The rows of files that a model is to learn from.
+    """Open the rows of files for learning.
 
-    `drop` are names of columns to leave out, and `kinds` says by name what columns are taken for;
-    a kind makes X a table. A date is read as the file has it, because it may be text in a form that
-    the encoder understands.
+    `drop` are names of columns to leave out, and `kinds` are the kinds of some columns by name. If
+    a kind is given, X is a table. Numbers and dates are read as the file has them, because they may
+    be text in a form that the encoder converts.
     """
     files = _Files(data, **reading)
     check_target(target, tuple(data), files.kind)
@@ -77,7 +77,7 @@ def open_rows(
     dropped = [*drop, *(name for name, kind in (kinds or {}).items() if kind == "drop")]
     known = {name: kind for name, kind in (kinds or {}).items() if kind != "drop"}
     types = {
-        files.key("--as", name): _READ_AS[kind] for name, kind in known.items() if kind != "date"
+        files.key("--as", name): _READ_AS[kind] for name, kind in known.items() if kind in _READ_AS
     }
     rows = files.read(**roles, table=table)
     names = rows.names
@@ -99,9 +99,9 @@ def open_rows(
 def model_rows(
     data: Sequence[str], model: Model, target: str | None = None, **reading: Any
 ) -> Blocks:
-    """The rows of files in the columns of a model, by name if it has any; others are passed over.
+    """Open the rows of files for prediction, with the columns of a model and no others.
 
-    Without a target, blocks are (X, None).
+    Columns are matched by name if the model has names. Without a target, blocks are (X, None).
     """
     files = _Files(data, **reading)
     if files.kind in TABLES and model.names is not None and files.chosen is None:
@@ -120,7 +120,7 @@ def model_rows(
 
 
 def kept_columns(data: Sequence[str], names: Sequence[str], **reading: Any) -> Blocks:
-    """Columns of files as they are, in blocks of as many rows as `model_rows` has."""
+    """Open columns of files unchanged, in blocks of the same size as those of `model_rows`."""
     files = _Files(data, **reading)
     if files.kind not in TABLES:
         raise click.UsageError(f"--keep is for CSV and Parquet files, and not for {files.kind}.")
@@ -129,14 +129,14 @@ def kept_columns(data: Sequence[str], names: Sequence[str], **reading: Any) -> B
 
 
 def _type_of(column: Any) -> str:
-    """What a column of a fitted encoder is read as: dates that were not in ISO format are text."""
+    """Return the type to read for a fitted column; the encoder converts other forms from text."""
     if column.kind == "date":
         return "date" if column.form == "iso" else "text"
-    return _READ_AS[column.kind]
+    return "number" if column.kind == "number" and column.form is None else "text"
 
 
 class _Files:
-    """Files, and the options of a command line that say how to read them."""
+    """Files, and the options of a command line for reading them."""
 
     def __init__(
         self,
@@ -161,15 +161,15 @@ class _Files:
         }
 
     def read(self, **options: Any) -> Blocks:
-        """The rows in the chosen columns, or in all."""
+        """Open the rows with the chosen columns, or with all columns."""
         return read(self._data, columns=self.chosen, **self._options, **options)
 
     def key(self, option: str, name: str) -> Any:
-        """A column by its name, or by its number in files without names."""
+        """Return the name of a column, or its number in files without names."""
         return name if self.named else _index(option, name)
 
     def column(self, option: str, name: str | None) -> Any:
-        """As `key`, but npz files have names of arrays, and npy files others beside them."""
+        """Like `key`, but accept names of arrays in npz files, and other files for npy files."""
         if name is None or self.named:
             return name
         other_file = self.kind != "csv" and not name.lstrip("-").isdecimal()
@@ -188,9 +188,9 @@ def _index(option: str, text: str) -> int:
 
 @dataclass
 class Survey:
-    """What one look at all rows tells: how many, a uniform sample of them, and the classes.
+    """Number of all rows, a uniform sample of them, and their classes.
 
-    `classes` is None where targets are measured numbers.
+    `classes` is None if targets are continuous numbers.
     """
 
     n_rows: int
@@ -202,9 +202,9 @@ class Survey:
 def surveyed(
     opened: Callable[[bool | str], Blocks], size: int, classify: bool | None = None
 ) -> tuple[Blocks, Survey]:
-    """Rows as arrays if all values are numbers, otherwise as tables, and a survey of them.
+    """Open rows as arrays if all values are numbers, otherwise as tables, and survey them.
 
-    `opened` is given the parameter `table` of `read`, which looks at the first rows only.
+    `opened` takes the parameter `table` of `read`. "auto" depends on the first rows only.
     """
     rows = opened("auto")
     try:
@@ -217,9 +217,9 @@ def surveyed(
 
 
 def survey(rows: Blocks, size: int, classify: bool | None = None) -> Survey:
-    """Read all rows once and keep `size` of them; `classify` None guesses from the targets.
+    """Read all rows once and keep `size` of them; if `classify` is None, the targets decide.
 
-    The rows are those that a learner fits its map on, chosen by their places.
+    The rows are chosen by their places, and are the same rows that a learner fits its map on.
     """
     sample, n_rows = StreamSample(size), 0
     classes: np.ndarray | None = None
@@ -238,8 +238,8 @@ def survey(rows: Blocks, size: int, classify: bool | None = None) -> Survey:
 
 
 def _check_classes(classes: np.ndarray, n_rows: int) -> None:
-    """Raise an error if most rows have a text of their own, which is seldom meant as a class."""
-    if classes.dtype.kind in "OUT" and n_rows >= _LEAST_LABELED and len(classes) > n_rows / 2:
+    """Raise an error if most rows have different texts as targets, which are hardly classes."""
+    if classes.dtype.kind in "OUT" and n_rows >= _MIN_LABELED_ROWS and len(classes) > n_rows / 2:
         raise click.UsageError(
             f"the target has {len(classes)} different texts in {n_rows} rows, such as "
             f"{str(classes[0])!r}: read numbers with a decimal comma with --decimal , or learn the "

@@ -1,4 +1,4 @@
-"""Which preparation, kernel and size suit some rows: advice in words, and a ready estimator."""
+"""Recommend a preparation, kernel and size, with reasons and a ready estimator."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,14 +175,14 @@ def recommend(
 
 
 def _rows(X: Any) -> Any:
-    """A table, a sparse matrix or an array, whose rows can be chosen by their places."""
+    """Return X as a table, a sparse matrix or an array, whose rows can be indexed."""
     if is_table(X):
         return table_of(X)
     return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
 
 
 def _nothing_to_learn(y: np.ndarray) -> str:
-    """Why there was no search."""
+    """Return why there was no search."""
     if len(y) < MIN_ROWS:
         return f"advice needs at least {MIN_ROWS} rows, got {len(y)}."
     if is_constant(y):

@@ -76,7 +76,7 @@ def maclaurin_probability(
 def maclaurin_components(
     kernel: DotProductKernel, radius: float, error: float, probability: float, p: float = 2.0
 ) -> int:
-    """The least D for which `maclaurin_probability` is at most `probability`."""
+    """Return the smallest D for which `maclaurin_probability` is at most `probability`."""
     scale = _scale(kernel, radius, p)
     return math.ceil(8 * scale**2 * math.log(2 / probability) / error**2)
 
@@ -107,7 +107,7 @@ def maclaurin_components_uniform(
     probability: float,
     p: float = 2.0,
 ) -> int:
-    """The least D for which `maclaurin_probability_uniform` is at most `probability`."""
+    """Return the smallest D with `maclaurin_probability_uniform` at most `probability`."""
     log_size, scale = _covering(kernel, radius, n_features, error, p)
     return math.ceil(8 * scale**2 * (math.log(2 / probability) + log_size) / error**2)
 
@@ -125,7 +125,7 @@ def tensor_sketch_probability(degree: int, cosine: float, n_components: int, err
 
 
 def tensor_sketch_components(degree: int, cosine: float, error: float, probability: float) -> int:
-    """The least D for which `tensor_sketch_probability` is at most `probability`."""
+    """Return the smallest D for which `tensor_sketch_probability` is at most `probability`."""
     s = 1 / cosine**2
     return math.ceil(((s + 1) ** degree + 2.0**degree - 2) / (probability * error**2))
 
@@ -144,7 +144,7 @@ def tensor_sketch_mean_probability(
 def tensor_sketch_mean_sketches(
     degree: int, radius: float, error: float, probability: float
 ) -> int:
-    """The least t for which `tensor_sketch_mean_probability` is at most `probability`."""
+    """Return the smallest t with `tensor_sketch_mean_probability` at most `probability`."""
     return math.ceil(2 * radius ** (4 * degree) * math.log(2 / probability) / error**2)
 
 
@@ -161,7 +161,7 @@ def gaussian_products_probability(degree: int, n_components: int, error: float) 
 
 
 def gaussian_products_components(degree: int, error: float, probability: float) -> int:
-    """The least D for which `gaussian_products_probability` is at most `probability`."""
+    """Return the smallest D for which `gaussian_products_probability` is at most `probability`."""
     least = 3 * 4.0 ** (degree + 2) / error**2
     exponent = 2 * max(0.0, degree * math.log(_LEMMA_3_1_CONSTANT) - math.log(probability))
     return math.ceil(max(least, 11 * exponent ** (2 * degree + 2) / error**2))
@@ -194,7 +194,7 @@ def fourier_probability(n_components: int, error: float) -> float:
 
 
 def fourier_components(error: float, probability: float) -> int:
-    """The least even D for which `fourier_probability` is at most `probability`."""
+    """Return the smallest even D for which `fourier_probability` is at most `probability`."""
     return 2 * math.ceil(2 * math.log(2 / probability) / error**2)
 
 

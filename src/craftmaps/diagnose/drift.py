@@ -1,4 +1,4 @@
-"""Rows that differ from those that were learned: all of them together, or one by one."""
+"""Detect rows that differ from the learned rows: as a whole, or one by one."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,8 @@ from craftmaps.learn.solvers.cholesky import Cholesky
 from craftmaps.learn.uncertainty import Posterior
 from craftmaps.validation import is_number
 
-_NEAR_MEAN = 1e-4  # of the saddle point formula, which is 0 / 0 at the mean
-_ALPHA = 0.01  # of mean squares of centred features, summed over rows
+_NEAR_MEAN = 1e-4  # so close to the mean, the saddle point formula is nearly 0 / 0
+_ALPHA = 0.01  # penalty, relative to the mean eigenvalue of H
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _sums(learner: Any) -> NormalEquations:
 
 
 def _other_sums(learner: Any, rows: Any) -> NormalEquations:
-    """The sums of a learner with the same map, or of rows."""
+    """Return the sums of a learner with the same map, or of rows."""
     if isinstance(rows, Learner):
         if not learner._has_features_of(rows):
             raise ValueError(

@@ -15,7 +15,7 @@ from craftmaps.maps import CraftMap, FourierFeatures
 from craftmaps.validation import generator
 
 _MAX_COMPONENTS = 1 << 20
-_START_SIZE = 64  # of the search for a size
+_START_SIZE = 64  # first size of the search
 
 
 def expected_error(
@@ -110,7 +110,7 @@ def components_for(error: float, feature_map: Any, X: Any, *, random_state: Any 
 
 
 def _fitted(feature_map: Any, X: Any, n_components: int | None, random_state: Any) -> Any:
-    """The map if it is fitted and has the size asked for, otherwise a fitted clone."""
+    """Return the map if it is fitted and has the right size, otherwise a fitted clone."""
     if isinstance(feature_map, DotProductKernel):
         feature_map = CraftMap(feature_map)
     elif isinstance(feature_map, ShiftInvariantKernel):

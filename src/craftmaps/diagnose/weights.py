@@ -8,7 +8,7 @@ import numpy as np
 
 from craftmaps.plots import finish, new_figure
 
-_IDLE_BELOW = 0.1  # of the root mean square weight
+_IDLE_BELOW = 0.1  # relative to the root mean square weight
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Gradients of kernel models, from which a metric is learned."""
+"""Gradients of kernel models, for learning a metric."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from craftmaps.kernels import Gaussian, Laplacian, Matern
 
 
 def gradient_products(kernel: object, X: np.ndarray, coef: np.ndarray, full: bool) -> np.ndarray:
-    """Sum of grad f grad f^T over rows and targets up to a factor, or only its diagonal.
+    """Return the sum of grad f grad f^T over rows and targets up to a factor, or its diagonal.
 
-    f(x) = sum_i c_i k(x, x_i), evaluated at the rows x_i themselves.
+    The gradients of f(x) = sum_i c_i k(x, x_i) are evaluated at the rows x_i.
     """
     if isinstance(kernel, Laplacian):
         by_column = _laplacian(X, coef, kernel)
@@ -24,14 +24,14 @@ def gradient_products(kernel: object, X: np.ndarray, coef: np.ndarray, full: boo
 
 
 def _laplacian(X: np.ndarray, coef: np.ndarray, kernel: Laplacian) -> np.ndarray:
-    """Derivatives by each column, for all rows and targets: an array (columns, rows x targets)."""
+    """Return derivatives by each column, of shape (n_columns, n_rows * n_targets)."""
     K = np.asarray(kernel(X))
     signed = (K * np.sign(column[:, None] - column) for column in X.T)
     return np.array([(product @ coef).ravel() for product in signed])
 
 
 def _slopes(kernel: object, X: np.ndarray) -> np.ndarray:
-    """s(|x - y|) with grad_x k(x, y) = -s(|x - y|) (x - y), up to a factor."""
+    """Return s(|x - y|) with grad_x k(x, y) = -s(|x - y|) (x - y), up to a factor."""
     if isinstance(kernel, Gaussian):
         return np.asarray(kernel(X))
     assert isinstance(kernel, Matern)
@@ -42,7 +42,7 @@ def _slopes(kernel: object, X: np.ndarray) -> np.ndarray:
         slopes = K / np.maximum(distances, 1e-12)
         np.fill_diagonal(slopes, 0.0)
         return np.asarray(slopes)
-    # the derivative of a Matern kernel of nu is -s times a Matern kernel of nu - 1
+    # The derivative of a Matern kernel with nu is -s times a Matern kernel with nu - 1.
     lower = kernel.nu - 1
     gamma = float(kernel.gamma) * np.sqrt(kernel.nu / lower)
     return np.asarray(Matern(nu=lower, gamma=gamma)(X))

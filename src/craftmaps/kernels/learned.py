@@ -17,7 +17,7 @@ from craftmaps.validation import is_continuous
 
 _ROWS = 700
 _DEGREES = np.array([1, 2, 3, 4, 5, 7, 9])
-_LEAST = 1e-3  # degrees with a smaller share of k(x, x) are left out
+_MIN_SHARE = 1e-3  # degrees with a smaller share of k(x, x) are left out
 _STEPS = 12
 _START_DEGREES = (2, 3, 5, 7)
 _START_RIDGES = (1.0, 10.0, 100.0, 1000.0)  # values of k(x, x) / alpha
@@ -69,7 +69,7 @@ def fitted_kernel(X: Any, y: Any, n_components: int, rng: np.random.Generator) -
         options={"maxiter": _STEPS, "maxfun": 2 * _STEPS},
     )
     shares = found.x * start
-    shares[shares < _LEAST * shares.sum()] = 0.0
+    shares[shares < _MIN_SHARE * shares.sum()] = 0.0
     coefficients = np.zeros(_DEGREES[-1] + 1)
     coefficients[_DEGREES] = shares / shares.sum() / scales
     kernel = DotProduct(np.trim_zeros(coefficients, "b").tolist(), gamma=1 / mean)

@@ -18,7 +18,7 @@ Fill = Callable[[Any, np.ndarray], None]
 _EQUAL = 32 * float(np.finfo(np.float64).eps)
 _LARGEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e120}  # their squares are finite
 _CACHED_BYTES = 1 << 18
-_DIGITS = 16.0  # if gamma |y|^2 is larger, a kernel value loses more than one digit
+_MAX_SQUARED_LENGTH = 16.0  # if gamma |y|^2 is larger, kernel values lose more than one digit
 
 
 def fill_blocks(fill: Fill, X: Any, out: np.ndarray, threads: bool = True) -> None:
@@ -38,10 +38,10 @@ def gaussian(Y: Any, gamma: float, dtype: np.dtype) -> Fill:
     digits are lost, the mean of Y is subtracted first. If that is not enough, float64 is used.
     """
     others = _Others(Y, dtype, centred=False)
-    if gamma * others.reach > _DIGITS:
+    if gamma * others.reach > _MAX_SQUARED_LENGTH:
         others = _Others(Y, dtype, centred=True)
     largest = float(np.finfo(dtype).max)  # gamma can exceed it if the rows are very short
-    if (gamma * others.reach > _DIGITS or gamma > largest) and dtype == np.float32:
+    if (gamma * others.reach > _MAX_SQUARED_LENGTH or gamma > largest) and dtype == np.float32:
         others = _Others(Y, np.dtype(np.float64), centred=True)
     loop = distances.gaussian32 if others.dtype == np.float32 else distances.gaussian64
     factor = others.dtype.type(gamma)

@@ -1,4 +1,4 @@
-"""Ridge regression with the best of several penalties, by what it predicts for held-out rows."""
+"""Ridge regression with the best of several penalties for held-out rows."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _ENOUGH_WORSE = 2
 
 
 class Ridge(NamedTuple):
-    """A penalty, its coefficients, and the score of the rows that chose it."""
+    """A penalty alpha, its coefficients, and its score on held-out rows."""
 
     alpha: float
     coef: np.ndarray
@@ -22,10 +22,10 @@ class Ridge(NamedTuple):
 def best_ridge(
     A: np.ndarray, B: np.ndarray, score: Callable[[np.ndarray], float], least: float = np.inf
 ) -> Ridge:
-    """Minimize score(W) over W = (A + alpha I)^-1 B.
+    """Minimize score(W) over alpha for W = (A + alpha I)^-1 B.
 
     Penalties are tried from the largest on, until two in a row are worse than the best one. If no
-    score is below `least`, W is 0 and alpha infinite.
+    score is below `least`, W is 0 and alpha is infinite.
     """
     best, diagonal, n_worse = Ridge(np.inf, np.zeros_like(B), least), np.diag_indices(len(A)), 0
     alphas = _RELATIVE_ALPHAS * (float(np.mean(A[diagonal])) or 1.0)

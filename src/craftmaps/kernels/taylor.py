@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 _POINTS = 2048
-_LARGE = 1e100  # a larger value means overflow rather than a pole
-_APART = 1e8  # two circles that differ by more rounding errors than this disagree
+_OVERFLOW = 1e100  # a larger value means overflow rather than a pole
+_MAX_DISAGREEMENT = 1e8  # in rounding errors, between the coefficients from two circles
 _NOT_ANALYTIC = "function is not analytic around t = 0: it has no Maclaurin series."
 
 
@@ -39,7 +39,7 @@ def taylor_coefficients(
     for circle in grid:
         spectrum, size = _circle(function, circle)
         if spectrum is None:
-            if math.isfinite(size) or largest < _LARGE:
+            if math.isfinite(size) or largest < _OVERFLOW:
                 outside = circle
             break
         inside, largest = circle, size
@@ -49,7 +49,9 @@ def taylor_coefficients(
         here = np.finfo(float).eps * size * powers
         known = np.isfinite(error) & np.isfinite(here)
         # A function of |t| is constant on each circle, but differs between circles.
-        if (np.abs(found - coefficients) > _APART * np.maximum(here, error))[known].any():
+        if (np.abs(found - coefficients) > _MAX_DISAGREEMENT * np.maximum(here, error))[
+            known
+        ].any():
             raise ValueError(_NOT_ANALYTIC)
         better = here < error
         coefficients[better] = found[better]

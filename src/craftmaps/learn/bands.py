@@ -6,9 +6,9 @@ import numpy as np
 
 from craftmaps.learn.intervals import Conformal, check_coverage
 from craftmaps.learn.one_pass import OnePass
-from craftmaps.learn.solvers.solution import warn_of_far_predictions
+from craftmaps.learn.solvers.solution import limited, warn_of_far_predictions
 from craftmaps.learn.uncertainty import Posterior, learned
-from craftmaps.validation import generator, is_integer
+from craftmaps.validation import check_count, generator
 
 
 class Bands(OnePass):
@@ -21,7 +21,8 @@ class Bands(OnePass):
         """Predict targets, and optionally their standard deviations.
 
         A warning is raised if a prediction is more than ten standard deviations of the training
-        targets away from their mean.
+        targets away from their mean. With feature_map="auto" such a prediction is also limited to
+        that distance, or to the range of the training targets if that is larger.
 
         Parameters
         ----------
@@ -39,8 +40,10 @@ class Bands(OnePass):
         """
         if not return_std:
             predicted = np.concatenate(list(self._predicted(X)))
-            warn_of_far_predictions(predicted, self.solution_)
-            return self._shaped(predicted)
+            limits = self._limits()
+            if limits is None:
+                warn_of_far_predictions(predicted, self.solution_)
+            return self._shaped(limited(predicted, limits))
         posterior, conformal = self._uncertainty()
         self._known(posterior)
         predicted, factors = self._with_factors(X)
@@ -89,8 +92,7 @@ class Bands(OnePass):
         -------
         ndarray of shape (n_rows, n_samples) or (n_rows, n_targets, n_samples)
         """
-        if not is_integer(n_samples) or n_samples < 1:
-            raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples!r}.")
+        check_count("n_samples", n_samples)
         posterior, conformal = self._uncertainty()
         posterior, noise = self._known(posterior), conformal.deviation()
         rng = generator(random_state)
@@ -107,21 +109,25 @@ class Bands(OnePass):
 
     @property
     def _residual_factor(self) -> float:
-        """How much larger residuals of new rows are than those of rows that are left out."""
+        """Ratio of the residuals of new rows to the residuals of rows that are left out."""
         return 1.0
+
+    def _limits(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The least and the largest prediction of each target, if predictions are limited."""
+        return None
 
     def _shaped(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(columns[:, 0] if self._one_target else columns)
 
     def _with_factors(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Predicted columns, and sqrt(1 + h) for each row, times the factor on residuals."""
+        """Return predictions, and sqrt(1 + h) times the residual factor for each row."""
         (posterior, conformal), solution = self._uncertainty(), self.solution_
         predicted, factors = [], []
         for Z in self._features(X):
             predicted.append(Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype))
             h = self._known(posterior).leverages(Z) if conformal.studentized else np.zeros(len(Z))
             factors.append((self._residual_factor * np.sqrt(1 + h)).astype(Z.dtype))
-        return np.concatenate(predicted), np.concatenate(factors)
+        return limited(np.concatenate(predicted), self._limits()), np.concatenate(factors)
 
     def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
         stream = self._begun()
@@ -133,7 +139,7 @@ class Bands(OnePass):
                 )
             with self._draft(same_rows=True) as draft:
                 stream = draft._stream
-                if stream.conformal is None:  # nor has another thread computed it meanwhile
+                if stream.conformal is None:  # another thread may have computed it meanwhile
                     stream.posterior, stream.conformal = learned(draft)
         posterior, conformal = stream.posterior, stream.conformal
         return posterior.single() if single and posterior is not None else posterior, conformal

@@ -19,11 +19,11 @@ from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage import model_file
 from craftmaps.tables import TableEncoder
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count
 
 _MIN_PREDICT_ROWS = 1024  # rows predicted at a time, or more if their features are few
 _PREDICT_BYTES = 1 << 22
-_PROBED_ROWS = 1000  # rows among which one that is not zero is looked for
+_PROBED_ROWS = 1000  # rows that are searched for one that is not zero
 
 
 class Learner(LearnerHooks):
@@ -81,7 +81,7 @@ class Learner(LearnerHooks):
             self._stream.solution = self._solve()  # in place: there is no older state to keep
             self.solve()
         except BaseException:
-            self._forget()  # a part of the rows is not a model
+            self._forget()  # a model of some of the rows must not pass for a model of all
             raise
         return self
 
@@ -219,7 +219,7 @@ class Learner(LearnerHooks):
         self._settle(feature_map, width, X, y, n_rows)
         stream = self._new_stream(feature_map, width, n_rows if whole else None, X.dtype)
         self.feature_map_, self._stream = feature_map, stream
-        # A row of zeros would not do: many maps agree there.
+        # A row of zeros would not tell maps apart, because many of them agree there.
         first = int(np.argmax(row_norms(X[:_PROBED_ROWS]) > 0))
         self._probe = X[first : first + 1].copy()
 
@@ -284,14 +284,8 @@ class Learner(LearnerHooks):
 
     def _check_parameters(self) -> None:
         self._check_map()
-        if not is_integer(self.block_rows) or self.block_rows < 1:
-            raise ValueError(
-                f"block_rows must be an integer of at least 1, got {self.block_rows!r}."
-            )
-        if self.map_rows is not None and (not is_integer(self.map_rows) or self.map_rows < 1):
-            raise ValueError(
-                f"map_rows must be None or an integer of at least 1, got {self.map_rows!r}."
-            )
+        check_count("block_rows", self.block_rows)
+        check_count("map_rows", self.map_rows, none=True)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream")

@@ -8,12 +8,12 @@ import numpy as np
 from craftmaps.threads import for_each_block
 
 _SAMPLE_ROWS = 64  # rows that tell whether the mean of a column is far from zero
-_FAR = 0.5  # a mean of more standard deviations is removed before squaring
+_LARGE_MEAN = 0.5  # in standard deviations; a larger mean is removed before squaring
 
 
 @dataclass
 class BlockSums:
-    """Sums of rows z with targets y and weights w, and what Z^T Z takes to become H.
+    """Sums of rows z with targets y and weights w, and the terms that turn Z^T Z into H.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def _reference(Z: np.ndarray) -> np.ndarray:
     sample = Z[:: max(1, len(Z) // _SAMPLE_ROWS)].astype(np.float64)
     with np.errstate(over="ignore"):
         mean, spread = sample.mean(axis=0), sample.std(axis=0)
-    return np.where(np.abs(mean) > _FAR * spread, mean, 0.0).astype(Z.dtype)
+    return np.where(np.abs(mean) > _LARGE_MEAN * spread, mean, 0.0).astype(Z.dtype)
 
 
 def _subtract(Z: np.ndarray, reference: np.ndarray) -> None:

@@ -17,17 +17,17 @@ from craftmaps.learn.removal import SAME_WEIGHT, places_of
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
-_WIDTH = 8.0  # the temperature is searched within e^-8 .. e^8 of the inverse spread of scores
+_LOG_RANGE = 8.0  # temperatures between e^-8 and e^8 times the inverse spread of scores are tried
 
 
 @storable
 class RowSample:
     """A uniform sample of at most `size` rows of a stream, in any blocks; samples can be merged.
 
-    Each row has a priority that depends on its place in the stream alone; the lowest stay. `labels`
-    are classes, or the targets of a regression. With a decay below 1, rows stay with probabilities
-    in proportion to their weights, which fade (Efraimidis and Spirakis, "Weighted random sampling
-    with a reservoir", 2006).
+    Each row has a priority that depends only on its place in the stream, and the rows with the
+    lowest priorities stay. `labels` are classes, or the targets of a regression. With a decay below
+    1, rows stay with probabilities proportional to their fading weights (Efraimidis and Spirakis,
+    "Weighted random sampling with a reservoir", 2006).
     """
 
     decay: float = 1.0
@@ -73,7 +73,7 @@ class RowSample:
         return self
 
     def remove(self, Z: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
-        """Take rows out again, those that are here."""
+        """Remove those of the given rows that are in the sample."""
         places = places_of(Z, labels, self.Z, self.labels)
         rest = self.weights.copy()
         rest[places[places >= 0]] -= weights[places >= 0]
@@ -121,7 +121,7 @@ def temperature(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> 
         p = softmax(np.exp(log_t) / spread * centred, axis=1)
         return float(share @ ((p * centred).sum(axis=1) - wanted))
 
-    ends = (-_WIDTH, _WIDTH)
+    ends = (-_LOG_RANGE, _LOG_RANGE)
     if slope(ends[0]) >= 0 or slope(ends[1]) <= 0:
         best = ends[0] if slope(ends[0]) >= 0 else ends[1]
     else:
@@ -132,8 +132,8 @@ def temperature(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> 
 def brier_score(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     """Mean squared error of the probabilities softmax(t scores) at the best temperature t.
 
-    It says which of several models makes the fewest errors with less noise than a count of errors,
-    and no single row can dominate it.
+    The Brier score ranks models by their errors with less noise than a count of errors, and no
+    single row can dominate it.
     """
     wrong = softmax(temperature(scores, labels, weights) * scores, axis=1)
     wrong[np.arange(len(labels)), labels] -= 1.0

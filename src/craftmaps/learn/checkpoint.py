@@ -18,22 +18,22 @@ from craftmaps.storage.packing import Packer, Unpacker
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import warn
 
-_KEPT = 2  # files in the folder: the newest, and the one before it
+_FILES_KEPT = 2  # the newest file, and the one before it
 
 
 class Checkpoint:
-    """The numbered files of one fit in a folder; each holds all that was learned so far.
+    """The numbered files of one fit in a folder, each with everything learned up to then.
 
     Parameters
     ----------
     folder : path
-        Made if there is none.
+        Created if it does not exist.
     every : float
         Seconds between two files.
     estimator : learner
     blocks : iterable
     options : dict
-        What else the call is given.
+        Other arguments of the call, which must be the same when it continues.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Checkpoint:
         self._lock.__exit__(*error)
 
     def restore(self) -> list[Any] | None:
-        """Give the estimator what it had learned, and return the position, or None.
+        """Restore what the estimator had learned; return the position, or None without a file.
 
         A damaged file is skipped with a warning if there is an older one.
         """
@@ -75,7 +75,7 @@ class Checkpoint:
                 header, arrays = array_file.read(path, "checkpoint")
                 self._check_origin(path, header["origin"])
                 saved = Unpacker(arrays).unpack(header["fit"])
-            except _Foreign as error:
+            except _ForeignCheckpointError as error:
                 raise ValueError(str(error)) from None
             except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
                 damage.append(str(error))
@@ -99,11 +99,11 @@ class Checkpoint:
             self.save(position)
 
     def save(self, position: list[Any], finished: bool = False) -> None:
-        """Write a file, unless it would be the last one again, and remove those before that."""
+        """Write a file, unless nothing has changed since the last one, and remove old files."""
         n_rows = self._estimator.n_samples_seen_
         if finished and self._finished and n_rows == self._rows:
             return
-        self._estimator._stream.flush_if_full()  # there is less to write then
+        self._estimator._stream.flush_if_full()  # an empty buffer makes a smaller file
         packer = Packer()
         estimator = _without_frozen_map(self._estimator.for_checkpoint())
         try:
@@ -130,7 +130,7 @@ class Checkpoint:
             ) from error
         self._number += 1
         self._rows, self._finished = n_rows, finished
-        for old in self._files()[_KEPT:]:
+        for old in self._files()[_FILES_KEPT:]:
             old.unlink()
         self._due = time.monotonic() + self._every
 
@@ -139,26 +139,32 @@ class Checkpoint:
         return sorted(self._folder.glob("checkpoint-*.craft"), key=_number_of, reverse=True)
 
     def _check_origin(self, path: Path, origin: dict[str, Any]) -> None:
-        """Raise _Foreign unless a file is of this learner with these parameters on these rows."""
+        """Raise an error unless a file has this learner, these parameters and these rows."""
         way_out = "pass the same, use another folder, or remove this one to start over."
         here, there = self._origin["parameters"], origin["parameters"]
         if origin["learner"] != self._origin["learner"] or here.keys() != there.keys():
-            raise _Foreign(f"{path} belongs to another learner, a {origin['learner']}; {way_out}")
+            raise _ForeignCheckpointError(
+                f"{path} belongs to another learner, a {origin['learner']}; {way_out}"
+            )
         for name, value in here.items():
             if value != there[name]:
-                raise _Foreign(f"{path} was made with {name}={there[name]}, not {value}; {way_out}")
+                raise _ForeignCheckpointError(
+                    f"{path} was made with {name}={there[name]}, not {value}; {way_out}"
+                )
         mine, theirs = self._origin["rows"], origin["rows"]
         if mine == theirs:
             return
         if mine is None or theirs is None:
-            raise _Foreign(f"{path} belongs to other rows; {way_out}")
+            raise _ForeignCheckpointError(f"{path} belongs to other rows; {way_out}")
         names = [name for name in mine if mine[name] != theirs.get(name)]
         if names == ["files"]:
             changed = [file[0] for file in mine["files"] if file not in theirs["files"]]
-            raise _Foreign(
+            raise _ForeignCheckpointError(
                 f"{path} belongs to other files, or these have changed: {changed[:3]}; {way_out}"
             )
-        raise _Foreign(f"{path} belongs to rows read with other {', '.join(names)}; {way_out}")
+        raise _ForeignCheckpointError(
+            f"{path} belongs to rows read with other {', '.join(names)}; {way_out}"
+        )
 
     def _adopt(self, saved: Any, path: Path) -> None:
         """Give the estimator the fitted attributes of another one."""
@@ -176,14 +182,14 @@ class Checkpoint:
             raise ValueError(f"{path} was learned with another map than the frozen one given here.")
 
 
-class _Foreign(Exception):
+class _ForeignCheckpointError(Exception):
     """A checkpoint of something else."""
 
 
 def positioned(
     blocks: Iterable[Any], position: list[Any] | None, *, kept: bool
 ) -> Generator[tuple[Any, tuple[Any, Any, Any]], None, None]:
-    """Blocks (X, y, weights) after a position, each with the position after it.
+    """Yield the blocks (X, y, weights) after a position, each with the position after it.
 
     `blocks` either knows positions itself (`from_position`), or is read again block by block.
     Blocks that are read again must equal the blocks of the first time. `kept` says that positions
@@ -194,16 +200,16 @@ def positioned(
             yield list(after), unpacked(block)
         return
     n_learned, n_rows, learned = position or (0, 0, "")
-    rows, number, digest = 0, 0, ""
+    rows, number, seen = 0, 0, ""
     for number, block in enumerate(map(unpacked, blocks), 1):
         rows += _n_rows(block[0])
         if kept:
-            digest = _digest_of(digest, block)
+            seen = _digest_of(seen, block)
         if number > n_learned:
-            yield [number, rows, digest], block
-        elif number == n_learned and digest != learned:
+            yield [number, rows, seen], block
+        elif number == n_learned and seen != learned:
             break
-    if number < n_learned or (number == n_learned and digest != learned):
+    if number < n_learned or (number == n_learned and seen != learned):
         raise ValueError(
             f"the checkpoint has learned {n_rows} rows in {n_learned} blocks, but the first {rows} "
             f"rows in {number} blocks given now have other values, targets or weights; pass the "
@@ -211,20 +217,18 @@ def positioned(
         )
 
 
-def digest_of_targets(y: np.ndarray, weights: np.ndarray) -> str:
-    """Return a digest that identifies rows, if nothing but their targets is known."""
-    return _digest(y, weights)
-
-
 def unpacked(block: Any) -> tuple[Any, Any, Any]:
-    """(X, y) or (X, y, sample_weight) as three."""
+    """Return rows, targets and weights (or None) of a block (X, y) or (X, y, sample_weight)."""
     if not isinstance(block, tuple | list) or len(block) not in (2, 3):
         raise ValueError("blocks must yield (X, y) or (X, y, sample_weight).")
     return (*block, None) if len(block) == 2 else tuple(block)
 
 
 def _without_frozen_map(estimator: Any) -> Any:
-    """A frozen map is brought by the caller each time; its features of one row tell that it is."""
+    """Return a copy without a frozen map, which the caller gives again.
+
+    The features of one row stay in the copy. They tell whether it is the same map.
+    """
     if not isinstance(estimator.feature_map, FrozenEstimator):
         return estimator
     slim, stream = copy(estimator), copy(estimator._stream)
@@ -241,11 +245,11 @@ def _number_of(path: Path) -> int:
 
 
 def _described(value: Any) -> str:
-    """A parameter in words that are the same in every process."""
+    """Return a text for a parameter that is the same in every process."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return f"array {value.shape} {value.dtype} {_digest(value)}"
+        return f"array {value.shape} {value.dtype} {digest(value)}"
     if isinstance(value, np.random.RandomState | np.random.Generator) or hasattr(
         value, "get_params"
     ):
@@ -270,13 +274,14 @@ def _digest_of(before: str, block: tuple[Any, Any, Any]) -> str:
     else:
         parts = [np.asarray(X)]
     weighted = () if weights is None else (np.asarray(weights),)
-    return _digest(*parts, np.asarray(y), *weighted, before=before)
+    return digest(*parts, np.asarray(y), *weighted, before=before)
 
 
-def _digest(*arrays: np.ndarray, before: str = "") -> str:
-    digest = hashlib.blake2b(before.encode(), digest_size=16)
+def digest(*arrays: np.ndarray, before: str = "") -> str:
+    """Return a digest that identifies the contents of arrays, and of what came `before`."""
+    whole = hashlib.blake2b(before.encode(), digest_size=16)
     for array in arrays:
         plain = np.ascontiguousarray(array.astype(str) if array.dtype == object else array)
-        digest.update(f"{plain.dtype} {plain.shape}".encode())
-        digest.update(plain.tobytes())
-    return digest.hexdigest()
+        whole.update(f"{plain.dtype} {plain.shape}".encode())
+        whole.update(plain.tobytes())
+    return whole.hexdigest()

@@ -19,25 +19,25 @@ from craftmaps.learn.progress import Progress
 from craftmaps.learn.rows_again import RowsAgain
 from craftmaps.learn.solvers.few_pass import search
 
-MANY_ROWS = 4  # for each feature, from which the log-loss is taken without a trial
+MANY_ROWS = 4  # rows per feature above which the log-loss needs no trial
 SAMPLE_ROWS = 1000
-_FOLDS = range(3)  # of ten, that are held out in a trial
-_SHARE_OF_ALPHA = 0.2  # of the penalty that suits the squared loss, for the log-loss
-_LEAST_ALPHA = 1e-5  # in mean squares of features: their rounding shows below
-_CLEAR_GAIN = 0.93  # share of the loss that must be left for the slower loss to be taken
+_FOLDS = range(3)  # the folds, of ten, that are held out in a trial
+_ALPHA_RATIO = 0.2  # the alpha of the log-loss, relative to the alpha of the squared loss
+_LEAST_ALPHA = 1e-5  # in mean squares of features; rounding errors show below it
+_MAX_LOSS_RATIO = 0.93  # the slower log-loss is chosen if it lowers the loss to this share
 _MAX_PASSES = 100
-_MANY_CLASSES = 100  # from which a trial would take long
+_MANY_CLASSES = 100  # with this many classes, a trial would take long
 
 
 def prefers_log(Z: np.ndarray, labels: np.ndarray, n_classes: int, alpha: float) -> bool:
-    """Whether the log-loss predicts probabilities of rows held out clearly better.
+    """Whether the log-loss predicts clearly better probabilities for held-out rows.
 
     Parameters
     ----------
     Z : ndarray of shape (n_rows, n_features)
         Features of a sample of the rows.
     labels : ndarray of shape (n_rows,)
-        Numbers of their classes.
+        The number of the class of each row.
     n_classes : int
     alpha : float
         A penalty that suits the squared loss.
@@ -47,18 +47,18 @@ def prefers_log(Z: np.ndarray, labels: np.ndarray, n_classes: int, alpha: float)
         return False
     alpha = max(alpha, _LEAST_ALPHA * float(np.mean(np.einsum("ij,ij->i", Z, Z))))
     squared = float(_squared_losses(Z, labels, n_classes, alpha)[held].sum())
-    return _log_loss(Z, labels, n_classes, _SHARE_OF_ALPHA * alpha) < _CLEAR_GAIN * squared
+    return _log_loss(Z, labels, n_classes, _ALPHA_RATIO * alpha) < _MAX_LOSS_RATIO * squared
 
 
 def _squared_losses(Z: np.ndarray, labels: np.ndarray, n_classes: int, alpha: float) -> np.ndarray:
-    """The log-losses of rows that are left out of ridge regression, one at a time."""
+    """The log-loss of each row when ridge regression leaves out this row."""
     code = OneBit() if n_classes == 2 else OneVsRest(n_classes)
     Y = code.encode(labels).astype(np.float64)
     centered = Z - Z.mean(axis=0, dtype=np.float64)
     K = centered @ centered.T
     K[np.diag_indices_from(K)] += alpha
     inverse = np.linalg.inv(K)
-    inverse -= 1 / (alpha * len(K))  # the intercept: K has no part along the constant vector
+    inverse -= 1 / (alpha * len(K))  # for the intercept, as K annihilates the constant vector
     left_out = Y - inverse @ Y / inverse.diagonal()[:, None]
     scores = code.scores(left_out)
     factor = temperature(scores, labels, np.ones(len(labels)))
@@ -67,7 +67,7 @@ def _squared_losses(Z: np.ndarray, labels: np.ndarray, n_classes: int, alpha: fl
 
 
 def _log_loss(Z: np.ndarray, labels: np.ndarray, n_classes: int, alpha: float) -> float:
-    """The sum of the log-losses of rows that are held out, a fold at a time."""
+    """The sum of the log-losses of held-out rows, one fold at a time."""
     two = n_classes == 2
     code = OneBit() if two else OneVsRest(n_classes)
     rows = RowsAgain(None, Z.shape[1], Z.dtype, code)

@@ -1,4 +1,4 @@
-"""What sums that are kept per class are good for: class weights after the last row."""
+"""Class weights that are applied after the last row, to sums that are kept per class."""
 
 from copy import copy
 from typing import Any
@@ -19,7 +19,7 @@ def class_factors(class_weight: Any, classes: np.ndarray, counts: np.ndarray) ->
     Parameters
     ----------
     class_weight : dict, "balanced" or anything else
-        A class that a dict does not name has the factor 1, as has every class without a dict.
+        Classes that a dict does not name have the factor 1. Without a dict, all classes have it.
     classes : ndarray of shape (n_classes,)
     counts : ndarray of shape (n_classes,)
         Number of rows of each class. A class without rows does not count for "balanced", where
@@ -42,7 +42,7 @@ def class_factors(class_weight: Any, classes: np.ndarray, counts: np.ndarray) ->
 
 
 def weighted_total(folds: list[NormalEquations], factors: np.ndarray) -> NormalEquations:
-    """Return the sums of all rows, those of fold c times `factors[c]`; the folds stay as they are.
+    """Return the sum of all folds, where fold c counts `factors[c]` times; folds stay unchanged.
 
     One copy is made at a time, because the folds together may fill most of the memory.
     """

@@ -13,8 +13,8 @@ from craftmaps.learn.base import Learner
 from craftmaps.learn.class_sums import class_factors, is_own_class
 from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
 from craftmaps.learn.discriminant import Discriminant
-from craftmaps.learn.row_checks import FLOATS, check_targets, refuse_text
-from craftmaps.validation import generator
+from craftmaps.learn.row_checks import check_targets, refuse_text
+from craftmaps.validation import FLOATS, generator
 
 
 class ClassLearner(ClassifierMixin, Learner):
@@ -66,7 +66,10 @@ class ClassLearner(ClassifierMixin, Learner):
         return (self.decoder_.scores(predicted) for predicted in self._predicted(X))
 
     def _shown(self) -> slice:
-        """For two classes one-vs-rest, the first column is the second with the other sign."""
+        """The columns of coefficients to show: of two classes one-vs-rest, only the second.
+
+        The first column is the second with the opposite sign.
+        """
         return slice(1 if self._code.n_bits == 2 and self.code_matrix_ is None else 0, None)
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
@@ -84,7 +87,7 @@ class ClassLearner(ClassifierMixin, Learner):
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
         if classes is None:
-            check_classification_targets(y)  # announced labels are checked one by one
+            check_classification_targets(y)  # otherwise each label is checked against `classes`
         classes = np.unique(y if classes is None else classes)
         if len(classes) < 2:
             raise ValueError(
@@ -117,7 +120,7 @@ class ClassLearner(ClassifierMixin, Learner):
         self.classes_ = both
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
-        """The places of labels in `classes_`."""
+        """Return the index of each label in `classes_`."""
         places = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
         unknown = self.classes_[places] != y
         if unknown.any():
@@ -159,7 +162,7 @@ class ClassLearner(ClassifierMixin, Learner):
             )
 
     def _row_weights(self, weights: np.ndarray | None, targets: np.ndarray) -> np.ndarray | None:
-        """The weights of rows times those of their classes; a class without a weight has 1."""
+        """Multiply the weights of rows by the weights of their classes (1 unless given)."""
         if self.class_weight is None or self.class_sums:  # class sums are weighted when solved
             return weights
         counts = np.bincount(targets, minlength=len(self.classes_))

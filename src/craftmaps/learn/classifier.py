@@ -280,7 +280,7 @@ class OnePassClassifier(ClassLearner, OnePass):
         if not self._stream.by_class:
             return super()._solve()
         solution = self._weighted()._solve()
-        # Of two classes, each weighs more in one of two targets that are each other's negative.
+        # With two classes, the two targets only differ in sign, so both classes weigh the same.
         if not is_own_class(self.class_weight) or len(self.classes_) == 2:
             return solution
         problem = self._class_problem()

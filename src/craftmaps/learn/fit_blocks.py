@@ -86,7 +86,7 @@ class BlockLearner(Learner):
                 self._learn_blocks(blocks, kept, progress, classes)
                 self._stream.solution = self._solve()  # in place: there is no older state to keep
         except BaseException:
-            self._forget()  # a part of the rows is not a model
+            self._forget()  # a model of some of the rows must not pass for a model of all
             raise
         return self.solve()
 

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.codes import Encode
 from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.map_rows import needs_rows
-from craftmaps.learn.row_checks import FLOATS
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.learn.uncertainty import Posterior
+from craftmaps.validation import valid_rows
 
 
 class LearnerHooks(BaseEstimator, ABC):
@@ -29,11 +28,11 @@ class LearnerHooks(BaseEstimator, ABC):
 
     @abstractmethod
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
-        """Check the rows and targets that a caller gave; with `reset`, they are the first ones."""
+        """Check the rows and targets from a caller; `reset` says that they are the first rows."""
 
     @abstractmethod
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:
-        """Store what the first targets tell, such as the classes, or the classes announced."""
+        """Store what is known from the first targets or from `classes`, such as all labels."""
 
     @abstractmethod
     def _targets(self, y: np.ndarray) -> np.ndarray:
@@ -42,7 +41,7 @@ class LearnerHooks(BaseEstimator, ABC):
     @property
     @abstractmethod
     def _encode(self) -> Encode:
-        """Function that turns targets of this form into the columns to predict."""
+        """Function from the result of `_targets` to the columns to predict."""
 
     @property
     @abstractmethod
@@ -60,7 +59,7 @@ class LearnerHooks(BaseEstimator, ABC):
         """Return the solution for all rows so far."""
 
     def _check_targets(self, y: np.ndarray, *, whole: bool = False) -> None:
-        """Raise ValueError for bad targets; `whole` says that no others will come."""
+        """Raise ValueError for bad targets; `whole` says that no more targets will follow."""
 
     def _valid_targets(self, y: Any) -> np.ndarray:
         """Check the targets alone, if the rows are a table."""
@@ -81,7 +80,7 @@ class LearnerHooks(BaseEstimator, ABC):
         """Compute what predictions need besides the solution."""
 
     def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
-        """Return what is known about errors of predictions; with `single`, in float32."""
+        """Return the posterior and the conformal scores; with `single`, in float32."""
         raise ValueError(f"a {type(self).__name__} has no standard deviations.")
 
     def fits_encoder(self) -> bool:
@@ -98,7 +97,7 @@ class LearnerHooks(BaseEstimator, ABC):
 
     def _valid_rows(self, X: Any) -> Any:
         """Check rows to predict."""
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        return valid_rows(self, X)
 
     def _encoded(self, X: Any) -> Any:
         """Return validated rows as numbers for the map."""

@@ -1,9 +1,9 @@
 """Conformal prediction: how far off a model is for rows that it has not learned from.
 
-The scores of m such rows bound the score of the next one. If rows are exchangeable, it is no larger
-than the k-th smallest of them, k = ceil(coverage (m + 1)), with a probability of at least
-`coverage`. Ridge regression knows what it would have predicted for each row without it, so no row
-must be held back from learning.
+The scores of m such rows bound the score of the next row. If rows are exchangeable, the next score
+is at most the k-th smallest of the m scores, k = ceil(coverage (m + 1)), with a probability of at
+least `coverage`. Ridge regression can compute what it would have predicted for each row without
+learning from that row, so no rows are held back.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Conformal:
     Attributes
     ----------
     scores : ndarray of shape (n_rows, n_targets)
-        The larger, the worse the prediction.
+        A larger score means a worse prediction.
     weights : ndarray of shape (n_rows,)
     studentized : bool
         Whether the scores were divided by sqrt(1 + leverage of the row).
@@ -35,10 +35,10 @@ class Conformal:
     studentized: bool = False
 
     def bound(self, coverage: float) -> np.ndarray:
-        """What the score of a new row exceeds with a probability of 1 - coverage, per target.
+        """The value for each target that a new score exceeds with a probability of 1 - coverage.
 
-        It is infinite if there are too few rows to tell. Rows count by their weights, the new one
-        by the mean weight.
+        It is infinite if there are too few rows to tell. Rows count by their weights, and the new
+        row by the mean weight.
         """
         check_coverage(coverage)
         known = self.weights > 0
@@ -71,19 +71,19 @@ class Conformal:
 
 
 def check_coverage(coverage: Any) -> None:
-    """Complain unless coverage is a probability that an interval can have."""
+    """Raise ValueError unless coverage is between 0 and 1."""
     if not is_number(coverage) or not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
 
 
 def set_scores(probabilities: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Conformal:
-    """The scores of a classifier: 1 minus the probability of the true class."""
+    """Return the scores of a classifier: 1 minus the probability of the true class."""
     right = probabilities[np.arange(len(labels)), labels]
     return Conformal((1.0 - right)[:, None].astype(np.float64), weights.astype(np.float64))
 
 
 def sets(probabilities: np.ndarray, bound: float) -> np.ndarray:
-    """Which classes are in the set of each row: the most probable one, and all possible ones."""
+    """Mark the classes in the set of each row: the most probable class, and all within `bound`."""
     chosen = 1.0 - probabilities <= bound
     chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
     return np.asarray(chosen)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from craftmaps.learn.checkpoint import Checkpoint, digest_of_targets, unpacked
+from craftmaps.learn.checkpoint import Checkpoint, digest, unpacked
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import Loss
@@ -27,9 +27,9 @@ from craftmaps.learn.table_rows import TableLearner
 from craftmaps.search import AutoMap
 from craftmaps.search.budget import Budget
 from craftmaps.search.report import Report
-from craftmaps.validation import is_integer, is_number
+from craftmaps.validation import check_count, is_number
 
-_SHARE_OF_SEARCH = 0.6  # of the time for passes, that the search of alpha may take
+_SHARE_OF_SEARCH = 0.6  # share of the time for passes that the search for alpha may take
 
 
 def _asks_for_squared(machine: Any) -> bool:
@@ -55,8 +55,8 @@ class KernelMachine(TableLearner, OnePass):
     alpha_per_target = False
     n_folds = 5
     loss_: str | None = None  # what loss="auto" chose; None if the loss was given
-    _pass_results: list[Any] | None = None  # in a checkpoint of a fit that takes several passes
-    _deadline: ClassVar[float] = np.inf  # of a budget in seconds; set during a fit
+    _pass_results: list[Any] | None = None  # set in the checkpoint of a fit of several passes
+    _deadline: ClassVar[float] = np.inf  # set during a fit with a budget in seconds
     _KNOWN_MAPS: ClassVar[str] = "'auto', None or a transformer"
     _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
 
@@ -121,10 +121,10 @@ class KernelMachine(TableLearner, OnePass):
 
     @abstractmethod
     def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """For each row, whether its class is wrong; or its squared error in variances of y."""
+        """The loss of each row: a wrong class counts 1, a number its squared error over var y."""
 
     def _judge(self, predicted: np.ndarray, targets: np.ndarray) -> None:
-        """Let the report of a search expect what was predicted for rows held out."""
+        """Put the errors of held-out rows into the report of the search."""
         report = self._map_report
         if report is not None:
             self.feature_map_.report_ = report.judged(self._losses(predicted, targets))
@@ -153,7 +153,7 @@ class KernelMachine(TableLearner, OnePass):
         return None, None
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
-        """Compute what predictions need beside the solution, while the rows are there."""
+        """Compute what predictions need besides the solution, while the rows are available."""
 
     @property
     def n_passes_(self) -> int:
@@ -221,7 +221,8 @@ class KernelMachine(TableLearner, OnePass):
         self, blocks: Iterable[Any], kept: Checkpoint | None, progress: bool | None, classes: Any
     ) -> None:
         if kept is not None and self.loss == "auto" and kept.restore() is None:
-            # which loss it is decides what a checkpoint keeps
+            # A checkpoint keeps sums or results of passes. That depends on the loss, which this
+            # call chooses.
             self._begin_from_all(blocks, getattr(blocks, "n_rows", None), progress, classes)
         if kept is None or _is_squared(self) or self._reads_once:
             super()._learn_blocks(blocks, kept, progress, classes)
@@ -230,7 +231,7 @@ class KernelMachine(TableLearner, OnePass):
         results = self.__dict__.pop("_pass_results", None) or []
         finished = position is not None and self._stream.solution is not None
         if finished and hasattr(blocks, "fingerprint"):
-            return  # of the same files
+            return  # the fingerprint says that the files are the same
         before = None if position is None else self._stream
         if before is not None:
             self._stream = self._new_stream(
@@ -239,7 +240,7 @@ class KernelMachine(TableLearner, OnePass):
         super()._learn_blocks(blocks, None, progress, classes)
         stream = self._stream
         assert isinstance(stream, RowsAgain)
-        now = [stream.n_rows, digest_of_targets(*stream.targets_and_weights())]
+        now = [stream.n_rows, digest(*stream.targets_and_weights())]
         if position is not None and position != now:
             raise ValueError(
                 f"the checkpoint has learned from {position[0]} rows, but the {now[0]} rows given "
@@ -302,13 +303,13 @@ class KernelMachine(TableLearner, OnePass):
     def _solve(self) -> Solution:
         if _is_squared(self):
             return super()._solve()
-        if self._stream.solution is not None:  # of a checkpoint
+        if self._stream.solution is not None:  # from a checkpoint
             return self._stream.solution
         assert isinstance(self._stream, RowsAgain)
         return self._minimized(self._stream)
 
     def solve_passes(self, rows: Rows) -> Self:
-        """Learn from rows that are elsewhere, after `begin`, and that no stream was given."""
+        """Learn from rows on other machines, after `begin` and in place of a stream of rows."""
         self._stream.n_rows = rows.n_rows
         self._stream.solution = self._minimized(rows)
         return self.solve()
@@ -316,7 +317,7 @@ class KernelMachine(TableLearner, OnePass):
     def pass_blocks(
         self, blocks: Iterable[Any], first_row: int, *, features: bool = True
     ) -> Iterator[FeatureBlock]:
-        """Blocks (X, y, sample_weight) of a part of the rows, as a task of a pass takes them."""
+        """Turn blocks (X, y, sample_weight) of some of the rows into the blocks of a pass."""
         stream = self._begun()
         assert isinstance(stream, RowsAgain)
         for block in blocks:
@@ -386,9 +387,6 @@ class KernelMachine(TableLearner, OnePass):
         Budget.parse(self.budget)
         if not is_number(self.tol) or self.tol <= 0:
             raise ValueError(f"tol must be a number above 0, got {self.tol!r}.")
-        if not is_integer(self.max_passes) or self.max_passes < 1:
-            raise ValueError(
-                f"max_passes must be an integer of at least 1, got {self.max_passes!r}."
-            )
+        check_count("max_passes", self.max_passes)
         if not _is_squared(self) and isinstance(self.alpha, str) and self.alpha == "gcv":
             raise ValueError("alpha='gcv' is for loss='squared'; use alpha='auto'.")

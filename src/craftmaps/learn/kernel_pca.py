@@ -13,16 +13,16 @@ from sklearn.utils.validation import validate_data
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import Mergeable
-from craftmaps.learn.row_checks import FLOATS, refuse_text
+from craftmaps.learn.row_checks import refuse_text
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.learn.solvers.solution import Solution, check_weight
 from craftmaps.learn.stored import check_components
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
-from craftmaps.validation import is_integer
+from craftmaps.validation import FLOATS, check_count
 
-_ROUNDING = 10.0  # units of rounding, for each feature, below which a variance is none
+_ROUNDING = 10.0  # units of rounding per feature; a smaller variance counts as zero
 
 
 @storable
@@ -230,9 +230,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mergeable):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        n = self.n_components
-        if n is not None and (not is_integer(n) or n < 1):
-            raise ValueError(f"n_components must be None or an integer of at least 1, got {n!r}.")
+        check_count("n_components", self.n_components, none=True)
 
     def _check_stored(self) -> None:
         check_components(self)

@@ -10,14 +10,14 @@ from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.regressor import OnePassRegressor
-from craftmaps.learn.solvers.solution import mean_and_spread
+from craftmaps.learn.solvers.solution import limits_around, mean_and_spread
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_number
 
-_TO_DEVIATIONS = 1.4826  # from the median absolute deviation to the standard one, if normal
-_SCALE_ROUNDS = 5  # at most, of fits by which the scale of residuals is found
-_LEAST_SCALE = 0.01  # of the spread of targets: some fits are exact
-_SAME_SCALE = 0.05  # relative change of the scale that ends them
+_NORMAL_MAD = 1.4826  # standard deviation over median absolute deviation, of a normal distribution
+_MAX_SCALE_ROUNDS = 5  # fits to find the scale of residuals
+_SAME_SCALE = 0.05  # relative change of the scale that ends these fits
+_LEAST_SCALE = 0.01  # relative to the spread of targets, because some fits are exact
 LOSSES = ("squared", "huber", "quantile")
 
 
@@ -131,11 +131,11 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         return "regression"
 
     def _new_loss(self, fit: Fit) -> Loss:
-        """The loss on the scale of residuals, which fits with the loss itself find."""
+        """The loss with the scale of its residuals, which repeated fits of this loss find."""
         scale = _spread(fit.targets()[0])
         least = _LEAST_SCALE * scale
         alpha = self.alpha
-        for _ in range(_SCALE_ROUNDS):
+        for _ in range(_MAX_SCALE_ROUNDS):
             fit.loss = self._scaled_loss(scale)
             machine = fit.machine(self.max_passes)
             alpha, _, _, start = fit.chosen(machine, alpha)
@@ -150,10 +150,15 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         return mean_and_spread(*fit.targets())
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
-        """Errors of rows held out, for intervals."""
+        """Keep the errors of held-out rows for intervals."""
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
         self._judge(rows.predicted, rows.y)
         self._stream.conformal = Conformal(rows.y - rows.predicted, rows.weights)
+
+    def _limits(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Limits for maps of a search: kernels that suit the rows may rise steeply beyond them."""
+        ends = getattr(self.feature_map_, "target_ends_", None)
+        return None if ends is None else limits_around(self.solution_, ends)
 
     @property
     def _residual_factor(self) -> float:
@@ -180,7 +185,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
 
 def _spread(y: np.ndarray) -> np.ndarray:
-    """A robust standard deviation of each column, or the plain one if half of it is constant."""
+    """Return robust standard deviations of columns, or plain ones if half of the values agree."""
     deviations = np.median(np.abs(y - np.median(y, axis=0)), axis=0)
-    spread = np.where(deviations > 0, _TO_DEVIATIONS * deviations, y.std(axis=0))
+    spread = np.where(deviations > 0, _NORMAL_MAD * deviations, y.std(axis=0))
     return np.where(spread > 0, spread, 1.0)

@@ -1,9 +1,9 @@
-"""Losses that a kernel machine minimizes: their values, gradients and bounds of their curvature.
+"""Losses that a kernel machine minimizes: their values, gradients and curvatures.
 
-A loss is given the predictions F of a block of rows, one column per output, what the rows were
-labeled with, and their weights. It returns the weighted sum of the losses of the rows and its
-derivative by F. `curvature` is a second derivative of one row's loss by one output, the largest or
-a typical one: the sums of one pass, times this number, precondition the Hessian of the loss.
+A loss takes the predictions F for a block of rows (one column per output), the labels of the rows
+and their weights. It returns the weighted sum of the losses of the rows and its derivative by F.
+`curvature` is the largest or a typical second derivative of the loss of one row by one output. The
+sums of one pass, times this number, precondition the Hessian of the loss.
 """
 
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-_CORNER = 0.03  # half of the width of a rounded corner, in spreads of residuals
+_CORNER = 0.03  # half the width of the rounded corner, relative to the spread of residuals
 
 
 class Loss(Protocol):
-    """What the solver asks of a loss."""
+    """What a solver needs from a loss."""
 
     @property
     def curvature(self) -> float: ...
@@ -26,26 +26,12 @@ class Loss(Protocol):
 
 
 @dataclass(frozen=True)
-class SquaredLoss:
-    """Half the squared error of targets, (f - y)^2 / 2."""
-
-    curvature: ClassVar[float] = 1.0
-
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows and its gradient in F; y has the shape of F."""
-        R = F - y
-        G = R * _column(weights, F)
-        return float(np.vdot(G, R)) / 2, G
-
-
-@dataclass(frozen=True)
 class LogLoss:
     """Multinomial log-loss, -log softmax(f)_y, of classes that are numbered by y.
 
-    The Hessian of one row is diag(p) - p p^T, at most (I - 1 1^T / k) / 2 (Boehning 1992). A half
-    is reached only between two classes of equal probability; a quarter preconditions better.
+    The Hessian of one row is diag(p) - p p^T, at most (I - 1 1^T / k) / 2 (Boehning 1992). Its
+    eigenvalue 1/2 is reached only if two classes are equally probable and all others impossible, so
+    a curvature of 1/4 preconditions better.
     """
 
     curvature: ClassVar[float] = 0.25

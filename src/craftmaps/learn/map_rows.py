@@ -16,7 +16,7 @@ from craftmaps.tables.table import stacked as stacked_tables
 from craftmaps.validation import is_integer
 
 DEFAULT_MAP_ROWS = 10_000
-_ROWS_PER_COMPONENT = 2  # at least, where the map says how many components it makes
+_ROWS_PER_COMPONENT = 2  # at least this many rows for a map with a parameter n_components
 
 
 def needs_rows(feature_map: Any) -> bool:
@@ -25,7 +25,7 @@ def needs_rows(feature_map: Any) -> bool:
 
 
 def sample_size(feature_map: Any, map_rows: int | None) -> int | None:
-    """How many rows the map is fitted on, at most; None stands for all rows.
+    """Return the largest number of rows that the map is fitted on; None stands for all rows.
 
     A map with `n_components` gets at least two rows for each of them, because a map that learns
     from data (landmarks, principal components) cannot make more components than it has rows.
@@ -37,7 +37,7 @@ def sample_size(feature_map: Any, map_rows: int | None) -> int | None:
 
 
 def sampled(X: Any, y: np.ndarray, size: int | None) -> tuple[Any, np.ndarray]:
-    """The rows of a uniform sample and their targets, in their order; all of them if they fit."""
+    """Return a uniform sample of rows and their targets in order, or all if there are few."""
     if size is None or X.shape[0] <= size:
         return X, y
     places = sample_places(X.shape[0], size)
@@ -45,7 +45,7 @@ def sampled(X: Any, y: np.ndarray, size: int | None) -> tuple[Any, np.ndarray]:
 
 
 def sample_places(n_rows: int, size: int) -> np.ndarray:
-    """Sorted places of a uniform sample of `size` among `n_rows` rows, or of all if they are fewer.
+    """Return the sorted places of a uniform sample of `size` rows, or of all if there are fewer.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def sample_places(n_rows: int, size: int) -> np.ndarray:
 
 
 def place_priority(places: np.ndarray) -> np.ndarray:
-    """Well mixed 64-bit numbers, one for each place (the finalizer of splitmix64)."""
+    """Return a well mixed 64-bit number for each place (the finalizer of splitmix64)."""
     x = places.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -71,7 +71,7 @@ def place_priority(places: np.ndarray) -> np.ndarray:
 class StreamSample:
     """Collects the rows that `sample_places` would name, from a stream of unknown length.
 
-    It never holds more than twice as many rows as it returns, and one block.
+    It holds at most one block of rows and twice as many rows as it returns.
     """
 
     def __init__(self, size: int | None) -> None:
@@ -95,7 +95,7 @@ class StreamSample:
             self._shrink()
 
     def rows(self) -> tuple[Any, np.ndarray]:
-        """The rows of the sample and their targets, in the order of the stream."""
+        """Return the rows of the sample and their targets, in the order of the stream."""
         self._shrink()
         ((_, X, y),) = self._parts
         return X, y
@@ -111,7 +111,7 @@ class StreamSample:
 
 
 def stacked(blocks: Any) -> Any:
-    """Blocks of rows, all dense or some sparse, or tables, as one."""
+    """Stack blocks of rows, which may be dense, sparse (some or all of them) or tables."""
     if len(blocks) == 1:
         return blocks[0]
     if isinstance(blocks[0], Table):

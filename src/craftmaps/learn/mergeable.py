@@ -145,7 +145,7 @@ class Mergeable(BlockLearner):
     def _has_features_of(self, other: Self) -> bool:
         """Whether both maps give the same features for one row of each learner."""
         mine, theirs = self._stream, other._stream
-        by_class = mine.by_class or theirs.by_class  # then classes may differ, and so may folds
+        by_class = mine.by_class or theirs.by_class  # folds may differ, because classes may
         if mine.n_features != theirs.n_features:
             return False
         if len(mine.folds) != len(theirs.folds) and not by_class:

@@ -182,7 +182,7 @@ class NormalEquations:
                 self._take_back()
 
     def after_fork(self) -> None:
-        """Restore in a forked child what a thread of the parent had borrowed."""
+        """Restore the diagonal in a forked child, if a thread of the parent had borrowed H."""
         self._lending = Lock()
         self._take_back()
 
@@ -194,7 +194,7 @@ class NormalEquations:
     def add_constant_targets(self, positions: np.ndarray, value: float) -> Self:
         """Insert targets that had the same value in every row so far, such as unseen classes.
 
-        `positions` are their columns afterwards. Their centered sums are zero.
+        `positions` are the columns of the new targets afterwards. Their centered sums are zero.
         """
         self.n_targets += len(positions)
         old = np.setdiff1d(np.arange(self.n_targets), positions)
@@ -279,7 +279,7 @@ class NormalEquations:
             self._combine(self._rank_k(block.Z), block, ((-block.weight, block.offset),))
 
     def _rank_k(self, Z: np.ndarray) -> np.ndarray | None:
-        """Return the lower triangle of Z^T Z; float64 is added to H at once, and gives None."""
+        """Return the lower triangle of Z^T Z, or add it to H and return None if Z is float64."""
         if Z.dtype == np.float64:
             with np.errstate(over="ignore"):
                 check_finite(np.einsum("ij,ij->j", Z, Z), Z)  # before anything is added
@@ -296,8 +296,8 @@ class NormalEquations:
     ) -> None:
         """Merge centered sums of other rows.
 
-        Their H is `part`, or None if it was added already, and rank-one terms (scale, vector) in
-        `outer`. `sums` is a BlockSums or NormalEquations with the rest.
+        The H of the other rows is `part` (None if it was added already) plus the rank-one terms
+        (scale, vector) in `outer`. `sums` is a BlockSums or NormalEquations with the other sums.
         """
         total = self.weight + sums.weight
         z_step, y_step = sums.z_mean - self.z_mean, sums.y_mean - self.y_mean

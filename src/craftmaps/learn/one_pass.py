@@ -11,7 +11,7 @@ from craftmaps.learn.mergeable import Mergeable
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers import from_sums, ridge
 from craftmaps.learn.solvers.cholesky import Cholesky, in_place
-from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_number, is_sequence
+from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_scalar, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.solvers.path import cross_validate
@@ -25,17 +25,17 @@ from craftmaps.learn.solvers.search import (
 from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream
-from craftmaps.validation import is_integer
-from craftmaps.validation import is_number as is_finite_number
+from craftmaps.validation import check_count, is_number
 
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities and to choose alpha
 Loss = Callable[[np.ndarray], np.ndarray]
 
 
 class OnePass(Mergeable):
-    """Ridge regression of the columns that targets are encoded as: exact, mergeable, resumable.
+    """Exact ridge regression from sums that can be merged and saved.
 
-    The `_loss` of a subclass scores leave-one-out predictions when alpha is chosen.
+    Targets are encoded as columns, and the method `_loss` of a subclass scores leave-one-out
+    predictions when alpha is chosen.
     """
 
     alpha: Any
@@ -44,12 +44,11 @@ class OnePass(Mergeable):
     n_folds: int
 
     def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Loss | None:
-        """What scores predictions for rows with these targets; None is the mean squared error."""
-        return None
+        """Return a function that scores predictions for rows with these targets.
 
-    def _sample_rows(self) -> tuple[int, bool]:
-        """Rows to keep, and whether they are kept when there are more rows than features."""
-        return SAMPLE_ROWS, True
+        None stands for the mean squared error.
+        """
+        return None
 
     def _wants_discriminant(self) -> bool:
         return False
@@ -75,7 +74,7 @@ class OnePass(Mergeable):
         return self.solution_.scores
 
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predictions for a uniform sample of the rows, had each been left out of the pass.
+        """Return leave-one-out predictions for a uniform sample of the rows.
 
         Returns
         -------
@@ -98,8 +97,9 @@ class OnePass(Mergeable):
         solver = Cholesky(total, self.fit_intercept, penalty)
         predicted, clear = solver.left_out_predictions(held, fitted, solution.alpha)
         if problem.space is not None and not clear:
-            # Rows are interpolated, and rounding hides what would be predicted without them. That
-            # hardly depends on alpha where it is so small: the least alpha that shows it is used.
+            # Some rows are interpolated, so rounding hides what would be predicted without them.
+            # That prediction hardly depends on such a small alpha, so this takes the smallest alpha
+            # that shows it.
             eps, trace = np.finfo(total.precision).eps, total.hessian.trace()
             for alpha in alpha_grid(float(eps), float(trace))[::ALPHAS_PER_DECADE]:
                 if np.all(alpha > solution.alpha):
@@ -122,10 +122,9 @@ class OnePass(Mergeable):
             refuse_too_many_rows(n_rows, n_features, dtype.itemsize, spanned=spanned)
             capacity = n_rows
         else:
-            copy = not is_number(self.alpha) or not in_place(self.fit_intercept, penalized)
+            copy = not is_scalar(self.alpha) or not in_place(self.fit_intercept, penalized)
             sizes = (n_features, self._n_columns, dtype.itemsize, n_folds)
             refuse_if_too_large(*sizes, copy=copy, by_class=by_class)
-        sample_rows, calibrates = self._sample_rows()
         return FeatureStream(
             feature_map,
             n_features,
@@ -133,14 +132,13 @@ class OnePass(Mergeable):
             dtype,
             self._encode,
             n_folds,
-            sample_rows,
-            calibrates,
+            SAMPLE_ROWS,
             1.0 if self.decay is None else float(self.decay),
             by_class,
         )
 
     def _fold_kind(self) -> tuple[int, bool]:
-        """Number of folds, which have their own sums, and whether they are classes."""
+        """Number of folds, each with its own sums, and whether the folds are classes."""
         return (self.n_folds if is_sequence(self.alpha) else 1), False
 
     def _solve(self) -> Solution:
@@ -188,7 +186,7 @@ class OnePass(Mergeable):
             alpha = largest_of_best(alphas, scores, per_target=False)
         rows = KeptRows(Z, weights, self.fit_intercept)
         if alphas is not None:
-            alpha = max(float(alpha), rows.least_alpha)  # of all rows, a little more than before
+            alpha = max(float(alpha), rows.least_alpha)  # a little larger than for nine tenths
         solution = rows.solve(Y, float(alpha))
         solution.alphas, solution.scores, solution.left_out = alphas, scores, alphas is not None
         solution.y_mean, solution.y_spread = mean_and_spread(Y, weights)
@@ -203,7 +201,7 @@ class OnePass(Mergeable):
     def _discriminant(
         self, problem: Problem, total: NormalEquations, solution: Solution
     ) -> Discriminant:
-        """From leave-one-out predictions if all rows are kept, otherwise from the sums.
+        """Learn the discriminant from leave-one-out predictions, or from the sums of many rows.
 
         A model that nearly interpolates its rows shows less spread within classes than new rows
         will have.
@@ -228,7 +226,7 @@ class OnePass(Mergeable):
     def _held(
         self, Z: np.ndarray, Y: np.ndarray, labels: np.ndarray, weights: np.ndarray
     ) -> LeftOut:
-        """Rows that are left out, judged by the loss of this learner unless each target is."""
+        """Return rows to leave out, with no loss of their own if each target has an alpha."""
         loss = None if self.alpha_per_target else self._loss(labels, weights)
         return LeftOut(Z, Y, weights, loss)
 
@@ -242,7 +240,7 @@ class OnePass(Mergeable):
         return state | {"map_rows": DEFAULT_MAP_ROWS, "alpha": renamed}
 
     def _check_folds(self, n_folds: int) -> None:
-        """Complain if alpha became a sequence, or n_folds another number, after rows came."""
+        """Raise ValueError if alpha or n_folds changed after rows came and now need other folds."""
         wanted = self.n_folds if is_sequence(self.alpha) else 1
         if wanted > 1 and wanted != n_folds:
             raise ValueError(
@@ -263,7 +261,7 @@ class OnePass(Mergeable):
     def _check_rest(self, removed: float) -> None:
         stream = self._stream
         if (
-            is_number(self.alpha)
+            is_scalar(self.alpha)
             and not self.alpha
             and stream.weight - removed <= stream.n_features
         ):
@@ -276,14 +274,13 @@ class OnePass(Mergeable):
         alpha = self.alpha
         values = list(alpha) if is_sequence(alpha) else [alpha]
         named = isinstance(alpha, str) and alpha in ("auto", "gcv")
-        if not named and not (values and all(is_finite_number(v) and v >= 0 for v in values)):
+        if not named and not (values and all(is_number(v) and v >= 0 for v in values)):
             raise ValueError(
                 f"alpha must be 'auto', 'gcv', a number of at least 0, or a sequence of such "
                 f"numbers, got {alpha!r}."
             )
         super()._check_parameters()
-        if not is_integer(self.n_folds) or self.n_folds < 2:
-            raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}.")
+        check_count("n_folds", self.n_folds, least=2)
 
 
 def _left_out_on_average(

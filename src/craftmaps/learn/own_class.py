@@ -1,9 +1,10 @@
 """One-vs-rest regressions in which a class weighs more in its own target, from class sums.
 
-The target of a class is 1 on its own rows, which are few, and -1 on all others. Least squares then
-fits the many, and a class that lies between others is predicted by none of the targets. If the rows
-of the class weigh r times as much in its own target, the sums of target c are H + (r - 1) H_c and
-G + (r - 1) G_c, where H_c and G_c are the sums of class c. That is one factorization per class.
+The target of a class is 1 on its own rows, which are few, and -1 on all others. Least squares
+mostly fits the others, and a class that lies between other classes may never be predicted. If the
+rows of class c weigh r times as much in its own target, the sums of that target are
+H + (r - 1) H_c and G + (r - 1) G_c, where H_c and G_c are the sums of class c. This takes one
+factorization per class.
 """
 
 from copy import copy
@@ -53,15 +54,15 @@ class OwnClass:
             return plain
         k = float(self.total.n_targets)
         scores = {weight: self._score(plain, weight) for weight in (1.0, k**0.5, k)}
-        best = min(scores, key=scores.__getitem__)  # of equal ones the first
+        best = min(scores, key=scores.__getitem__)  # the first one of equal scores
         return plain if best == 1 else self._solution(plain, best)
 
     def left_out(self, solution: Solution, weight: float) -> np.ndarray:
-        """Return leave-one-out predictions; a row that is interpolated has infinite ones."""
+        """Return leave-one-out predictions, which are infinite for interpolated rows."""
         predicted = np.empty_like(self.held.Y)
         for c, alpha in enumerate(self._alphas(solution)):
             own = np.where(self.labels == c, weight, 1.0)
-            # A row of weight r in the own target is one row, and is left out with all its weight.
+            # A row that weighs r in its own target is still one row: all its weight is left out.
             held = replace(
                 self.held,
                 Y=self.held.Y[:, [c]],

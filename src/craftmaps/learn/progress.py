@@ -1,7 +1,6 @@
-"""A line on the terminal about a long fit.
+"""A line on the terminal that shows the progress of a long fit.
 
-tqdm does the same and more. It would be one more dependency for every user of the library, and the
-command line and the tests need the exact text of the line, so these few lines stay.
+tqdm does more, but it would be one more dependency for every user.
 """
 
 import shutil
@@ -9,12 +8,12 @@ import sys
 import time
 from typing import Self, TextIO
 
-_PATIENCE = 1.0  # seconds before the first line: short fits stay silent
-_INTERVAL = 0.2
+_SILENT_SECONDS = 1.0  # before the first line, so that short fits show nothing
+_INTERVAL = 0.2  # seconds between two lines
 
 
 class Line:
-    """A line that is rewritten, if it goes to a terminal.
+    """A line of text that is rewritten in place.
 
     Parameters
     ----------
@@ -30,7 +29,7 @@ class Line:
         self._width = 0
 
     def write(self, text: str) -> None:
-        """Put this in the place of what is there; what is longer than the terminal is cut."""
+        """Replace the text of the line, cut to the width of the terminal."""
         if self.shown:
             text = text[: shutil.get_terminal_size().columns - 1]
             self._stream.write("\r" + text.ljust(self._width))
@@ -47,7 +46,7 @@ class Line:
 
 
 class Progress:
-    """Rows done, rows per second and time left, on one line that is rewritten.
+    """A line with rows done, rows per second and time left.
 
     Parameters
     ----------
@@ -80,10 +79,10 @@ class Progress:
         self.rows = 0
         self._line = Line(shown, stream)
         self._start = time.perf_counter()
-        self._next = self._start + (_PATIENCE if shown is None else 0.0)
+        self._next = self._start + (_SILENT_SECONDS if shown is None else 0.0)
 
     def advance(self, rows: int) -> None:
-        """Count rows, and rewrite the line if it is time."""
+        """Count rows, and rewrite the line if enough time has passed."""
         self.rows += rows
         now = time.perf_counter()
         if self._line.shown and now >= self._next:
@@ -91,7 +90,7 @@ class Progress:
             self._line.write(self._doing + self.line(now - self._start))
 
     def line(self, elapsed: float) -> str:
-        """What is shown after `elapsed` seconds."""
+        """Return the text to show after `elapsed` seconds."""
         speed = self.rows / max(elapsed, 1e-9)
         if self.total is None:
             return f"{self.rows:,} rows, {speed:,.0f} rows/s, {clock(elapsed)}"
@@ -110,7 +109,7 @@ class Progress:
 
 
 def clock(seconds: float) -> str:
-    """Hours, minutes and seconds."""
+    """Format a time as hours, minutes and seconds."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

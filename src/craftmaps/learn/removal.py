@@ -1,4 +1,4 @@
-"""Rows taken out again: of sums by subtraction, of kept rows by looking for them."""
+"""Removal of rows: from sums by subtraction, from kept rows by finding equal rows."""
 
 from typing import Any
 
@@ -9,23 +9,23 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from craftmaps.learn.solvers.factor import factor_upper
 from craftmaps.loops.triangle import add_to_triangle
 
-_ROUNDING = 100.0  # units of rounding, times sqrt(n_features), that eigenvalues may be below 0
-_SAME_ROW = 32.0  # units of rounding by which the features of one row may differ between two calls
-_SAME_PROBE = 1e-5  # of squared lengths, a squared distance below which two rows are the same
+_ROUNDING = 100.0  # eigenvalues may be this many eps sqrt(n_features) below 0
+_SAME_ROW = 32.0  # in eps: how far the features of one row may differ between two calls
+_SAME_PROBE = 1e-5  # largest squared distance of equal rows, relative to their squared lengths
 _PROBE_SEED = 0x70726F6265
-_ROWS = 1024  # to be found at a time
-SAME_WEIGHT = 1e-9  # a row whose remaining weight is smaller is gone
+_ROWS_AT_A_TIME = 1024
+SAME_WEIGHT = 1e-9  # a row with less remaining weight counts as removed
 
 
 def rest_of(whole: Any, part: Any) -> dict[str, Any]:
-    """The attributes of normal equations `whole` without the rows of `part`; neither is changed.
+    """Return the attributes of `whole` without the rows of `part`; neither is changed.
 
-    With weights W and w, means m and m', the rest has the mean r = (W m - w m') / (W - w) and the
-    sums H - H' - (W - w) w / W (m' - r)(m' - r)^T (Chan, Golub and LeVeque, read backwards).
+    For weights W and w and means m and m', the rest has the mean r = (W m - w m') / (W - w) and the
+    sums H - H' - (W - w) w / W (m' - r)(m' - r)^T (the formula of Chan, Golub and LeVeque,
+    inverted).
 
-    Sums of rows are positive semi-definite. What remains is checked for that, in units of the
-    rounding errors of `whole`, and refused otherwise, because rows that are not in the sums have
-    been taken out.
+    Sums of rows are positive semi-definite. If the rest is not, up to the rounding errors of
+    `whole`, an error is raised, because some of the rows were never in the sums.
     """
     eps = float(np.finfo(whole.precision).eps)
     weight = whole.weight - part.weight
@@ -71,8 +71,8 @@ def _check_possible(
         possible = bool((unexplained > -np.sqrt(tolerance)).all())
     if not possible:
         raise ValueError(
-            "some of these rows were never added, or have been removed already: what would be left "
-            "are not the sums of any rows. Nothing was changed."
+            "some of these rows were never added, or have been removed already: no rows could have "
+            "the sums that would be left. Nothing was changed."
         )
 
 
@@ -81,7 +81,7 @@ def _inverse_roots(squares: np.ndarray) -> np.ndarray:
 
 
 def probe_without(probe: Any, rows: Any) -> Any:
-    """Return the row that identifies a map, or a random row of its length if `rows` has it."""
+    """Return the row that identifies a map, or a random row of its length if `rows` contain it."""
     squares, square = row_norms(rows, squared=True), float(row_norms(probe, squared=True)[0])
     products = safe_sparse_dot(rows, probe.T, dense_output=True)[:, 0]
     if (squares - 2 * products + square > _SAME_PROBE * (squares + square)).all():
@@ -93,7 +93,7 @@ def probe_without(probe: Any, rows: Any) -> Any:
 def places_of(
     Z: np.ndarray, targets: np.ndarray, kept_Z: np.ndarray, kept_targets: np.ndarray
 ) -> np.ndarray:
-    """For each row the place of an equal row among those kept, or -1; no place is given twice."""
+    """Return the place of an equal kept row for each row, or -1; no place is given twice."""
     places = np.full(len(Z), -1)
     if not len(kept_Z):
         return places
@@ -101,8 +101,8 @@ def places_of(
     limit = (_SAME_ROW * float(np.finfo(kept_Z.dtype).eps)) ** 2 + 1e-13  # of squared distances
     kept = kept_Z.astype(np.float64)
     kept_squares = np.einsum("ij,ij->i", kept, kept)
-    for start in range(0, len(Z), _ROWS):
-        rows = Z[start : start + _ROWS].astype(np.float64)
+    for start in range(0, len(Z), _ROWS_AT_A_TIME):
+        rows = Z[start : start + _ROWS_AT_A_TIME].astype(np.float64)
         squares = np.einsum("ij,ij->i", rows, rows)[:, None] + kept_squares
         near = squares - 2 * rows @ kept.T <= limit * squares
         for i in np.flatnonzero(near.any(axis=1)):

@@ -1,4 +1,4 @@
-"""Rows of features that wait to be added to the sums of a stream."""
+"""A buffer of rows of features that are not in the sums of a stream yet."""
 
 from copy import copy
 from typing import Any, Self
@@ -65,7 +65,7 @@ class RowBuffer:
         return slice(self.filled, min(self.capacity, self.filled + n_rows))
 
     def append(self, other: "RowBuffer", start: int) -> int:
-        """Append rows of another buffer from `start` on, and return where the next ones begin."""
+        """Append rows of another buffer from `start` on, and return the first that did not fit."""
         rows = self.claim(other.filled - start, other.y)
         stop = start + rows.stop - rows.start
         for name in _ARRAYS:
@@ -85,7 +85,7 @@ class RowBuffer:
         self.weights[: self.filled] = weights * factors[y.astype(np.int64)]
 
     def relabel(self, new_labels: np.ndarray) -> None:
-        """Replace each class index by `new_labels` of it."""
+        """Replace each class index c by `new_labels[c]`."""
         if self.filled:
             self.y = self.y.copy()
             self.y[: self.filled] = new_labels[self.y[: self.filled]]
@@ -130,7 +130,7 @@ class RowBuffer:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Take what `to_state` returned out of the state of a stream."""
+        """Return the buffer that `to_state` stored, and remove its entries from the state."""
         buffer = object.__new__(cls)
         buffer.filled, buffer.shared = state.pop("_filled"), False
         capacity = state.pop("_capacity")

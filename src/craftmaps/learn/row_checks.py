@@ -8,7 +8,6 @@ from sklearn.base import is_classifier
 from craftmaps.tables.table import column_of_text
 from craftmaps.tables.values import is_missing
 
-FLOATS = (np.float64, np.float32)
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30  # sums hold such weights in single precision too
 
 
@@ -38,7 +37,7 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
 
 
 def check_targets(learner: Any, y: Any) -> None:
-    """Raise ValueError if objects given as targets are missing, or are text for a regressor."""
+    """Raise ValueError if targets are missing, or if a regressor gets text as targets."""
     y = np.asarray(y)
     if y.dtype.kind in "mM" and not is_classifier(learner):
         raise ValueError(

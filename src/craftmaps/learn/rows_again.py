@@ -1,4 +1,4 @@
-"""Rows for a loss that takes several passes: their features in memory, or made again each time."""
+"""Rows for several passes, whose features are kept in memory or computed in each pass."""
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
@@ -15,8 +15,8 @@ from craftmaps.learn.progress import Progress
 from craftmaps.learn.solvers.memory import available_bytes
 from craftmaps.learn.stream import FeatureStream
 
-_SHARE_OF_MEMORY = 0.5  # that features may take, of what is available
-_BLOCK_BYTES = 1 << 26  # of features that are made at a time, if they are not kept
+_SHARE_OF_MEMORY = 0.5  # share of the available memory that features may take
+_BLOCK_BYTES = 1 << 26  # memory for the features of one block, if they are not kept
 
 Batch = tuple[Any, np.ndarray, np.ndarray]  # validated rows, targets and weights
 
@@ -24,13 +24,13 @@ Batch = tuple[Any, np.ndarray, np.ndarray]  # validated rows, targets and weight
 class PassLog:
     """Results of the passes of a fit, in their order.
 
-    A fit sees its rows through these results alone. So the same fit, given the results of the
-    passes that another process had finished, goes on where that process was stopped.
+    A fit sees its rows only through these results. If a process is stopped, the same fit in another
+    process takes the results of the finished passes and continues there.
 
     Parameters
     ----------
     results : list
-        Of passes that were finished.
+        Results of the passes that are finished.
     save : callable
         Called after each further pass.
     """
@@ -48,7 +48,7 @@ class PassLog:
     def following(self) -> Any:
         """The result of the next pass."""
         self._next += 1
-        return deepcopy(self.results[self._next - 1])  # sums are added to in place
+        return deepcopy(self.results[self._next - 1])  # the caller adds to it in place
 
     def append(self, result: Any) -> None:
         """Keep the result of a pass that was just made."""
@@ -106,7 +106,7 @@ class RowsAgain(FeatureStream):
         return np.concatenate(y), np.concatenate(weights)
 
     def features(self) -> Iterator[np.ndarray]:
-        """Blocks of features of all rows, in their order."""
+        """Yield blocks of features of all rows, in their order."""
         if self._features is not None:
             yield from self._features
             return
@@ -116,7 +116,7 @@ class RowsAgain(FeatureStream):
     def collect(
         self, task: Task, *, features: bool = True, replaced: np.ndarray | None = None
     ) -> Any:
-        """Run a task on all rows, and return its result; `replaced` replaces their features."""
+        """Run a task on all rows, and return its result; `replaced` are features to use instead."""
         if self.log is not None and self.log.has_next:
             return self.log.following()
         if not features:
@@ -136,7 +136,7 @@ class RowsAgain(FeatureStream):
 
 
 def features_of(stream: Any, X: Any) -> Iterator[np.ndarray]:
-    """Blocks of the features of validated rows, in the precision of the stream."""
+    """Yield blocks of the features of validated rows, in the precision of the stream."""
     step = max(1, _BLOCK_BYTES // (stream.n_features * stream.dtype.itemsize))
     for rows in gen_batches(X.shape[0], step):
         Z = np.empty((rows.stop - rows.start, stream.n_features), stream.dtype)

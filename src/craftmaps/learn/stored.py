@@ -39,10 +39,10 @@ def check_classifier(model: Any) -> None:
 
 
 def _expect_labels(name: str, labels: np.ndarray, n_classes: int) -> None:
-    """Raise ValueError unless labels are places of classes, to which others can be appended.
+    """Raise ValueError unless labels are class indices of a type that more classes fit in.
 
-    The places of further classes would wrap around in a smaller type, and become floating point
-    beside uint64.
+    In a smaller integer type, indices of more classes would wrap around. In uint64, NumPy would
+    turn them into floating point.
     """
     expect(not labels.size or labels.dtype == np.int64, f"{name} of type int64")
     expect_indices(name, labels, n_classes, (None,))
@@ -133,7 +133,7 @@ def _check_learner(model: Any, n_targets: int, n_columns: int | None = None) -> 
 
 
 def _n_encoded(model: Any) -> int:
-    """The number of columns that the map of a model is given."""
+    """Number of columns that the map of a model receives."""
     encoder = model.encoder_
     if encoder is None:
         return int(model.n_features_in_)
@@ -143,7 +143,7 @@ def _n_encoded(model: Any) -> int:
 
 
 def _width(feature_map: Any, n_columns: int) -> int:
-    """Return how many features a map from a file makes from rows with that many columns."""
+    """Return how many features a map from a file computes from rows with `n_columns` columns."""
     if feature_map is None:
         return n_columns
     if isinstance(feature_map, FrozenEstimator):

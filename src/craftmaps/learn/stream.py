@@ -1,4 +1,4 @@
-"""Rows in, sums out: what a learner keeps of the rows that it has seen."""
+"""The stream of rows that a learner has seen, as sums, a sample of rows, and results."""
 
 import pickle
 from copy import copy
@@ -24,7 +24,7 @@ from craftmaps.threads import renew_after_fork
 
 @storable
 class FeatureStream(RowSums):
-    """The sums of the features of all rows seen so far, a sample of the rows, and results.
+    """Sums of the features of all rows so far, a sample of the rows, and results.
 
     Parameters
     ----------
@@ -34,8 +34,6 @@ class FeatureStream(RowSums):
         As in `RowSums`; the map returns `n_features` columns.
     sample_rows : int, default=0
         Size of a uniform sample of rows, which calibrates probabilities and chooses alpha.
-    calibrates : bool, default=True
-        Whether to keep the sample when there are more rows than features.
     decay : float, default=1.0
         Factor on the weight of every earlier row when another row arrives.
     by_class : bool, default=False
@@ -71,7 +69,6 @@ class FeatureStream(RowSums):
         "decay": float,
         "n_forgotten": int,
         "by_class": bool,
-        "_calibrates": bool,
         "_doubles": bool | None,
         "_Z": np.ndarray,
         "_y": np.ndarray,
@@ -86,7 +83,6 @@ class FeatureStream(RowSums):
     decay = 1.0
     posterior: Posterior | None = None
     conformal: Conformal | None = None
-    _calibrates = True
 
     def __init__(
         self,
@@ -97,7 +93,6 @@ class FeatureStream(RowSums):
         encode: Encode,
         n_folds: int = 1,
         sample_rows: int = 0,
-        calibrates: bool = True,
         decay: float = 1.0,
         by_class: bool = False,
     ) -> None:
@@ -108,10 +103,9 @@ class FeatureStream(RowSums):
         self.sample = RowSample(sample_rows, n_features, dtype, decay)
         self.decay = decay
         self.n_forgotten = 0
-        self._calibrates = calibrates
         self.solution: Solution | None = None
         self.temperature: float | None = None
-        self._closed = False  # whether the sums were left behind
+        self._closed = False  # whether the sums were dropped
         self._protect()
 
     def draft(self) -> Self:
@@ -151,7 +145,6 @@ class FeatureStream(RowSums):
             progress.advance(rows.stop - rows.start)
         progress.advance(n_rows - done)
         self.n_rows = before + n_rows
-        self._shed_sample()
 
     def remove(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Remove validated rows, as if they had never been added: all of them or none."""
@@ -171,7 +164,6 @@ class FeatureStream(RowSums):
         self.n_rows += other.n_rows
         self.n_forgotten += other.n_forgotten
         self.sample.merge(other.sample)
-        self._shed_sample()
         return self
 
     def emptied(self) -> "FeatureStream":
@@ -184,7 +176,6 @@ class FeatureStream(RowSums):
             self.encode,
             len(self.folds),
             self.sample.size,
-            self._calibrates,
             self.decay,
             self.by_class,
         )
@@ -192,9 +183,9 @@ class FeatureStream(RowSums):
         return empty
 
     def with_class_weights(self, factors: np.ndarray) -> Self:
-        """Return a copy of one fold in which each row weighs the factor of its class more."""
+        """Return a copy with one fold in which each row's weight is times its class's factor."""
         if self.n_kept is None:
-            self._flush()  # so that the buffer is added once, not to every such copy
+            self._flush()  # once here, instead of once in every such copy
         weighted = self.draft()
         weighted._weigh_classes(factors)
         labels = weighted.sample.labels.astype(np.int64)
@@ -202,20 +193,20 @@ class FeatureStream(RowSums):
         return weighted
 
     def to_bytes(self) -> bytes:
-        """Return what was seen as bytes, without the map and the code, which the receiver has."""
+        """Return the stream as bytes without its map and code, which the receiver has."""
         self.settle()
         light = copy(self)
         light.feature_map = light.encode = None  # type: ignore[assignment]
         return pickle.dumps(light, protocol=5)
 
     def from_bytes(self, data: Any) -> "FeatureStream":
-        """Return a stream with the map and code of this one, and what `to_bytes` wrote."""
+        """Return the stream that `to_bytes` wrote, with the map and code of this stream."""
         stream: FeatureStream = pickle.loads(data)
         stream.feature_map, stream.encode = self.feature_map, self.encode
         return stream
 
     def relabel(self, new_labels: np.ndarray, positions: np.ndarray) -> None:
-        """Renumber the classes after new ones were announced; no row so far has a new class."""
+        """Renumber the classes after new ones were announced, which no row so far has."""
         self._forget_results()
         self._relabel_sums(new_labels, positions)
         self.sample.labels = new_labels[self.sample.labels]
@@ -239,7 +230,7 @@ class FeatureStream(RowSums):
         return bare
 
     def check_open(self) -> None:
-        """Raise ValueError if the sums were left behind."""
+        """Raise ValueError if the sums were dropped."""
         if self._closed:
             raise ValueError(
                 "this model was saved without the sums of its rows, so it predicts but cannot take "
@@ -265,10 +256,10 @@ class FeatureStream(RowSums):
     def _check_stored(self) -> None:
         check_stream(self)
 
-    def _shed_sample(self) -> None:
-        """Drop the sample if it has nothing to calibrate and no alpha to choose."""
-        if not self._calibrates and self.weight > self.n_features:
-            self.sample = RowSample(0, self.n_features, self.dtype)
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Leave out what files of 0.1.0 say about the sample of rows, which is always kept now."""
+        return {name: value for name, value in state.items() if name != "_calibrates"}
 
     def _forget_results(self) -> None:
         self.check_open()

@@ -8,7 +8,7 @@ from craftmaps.search import AutoMap
 
 
 def summary_of(model: Any) -> str:
-    """What a learner is, which features it uses, and how these were found."""
+    """Describe a learner: what it is, which features it uses, and how they were found."""
     solution, feature_map = model.solution_, model.feature_map_
     alpha = np.asarray(solution.alpha).ravel()
     kind = f"{len(model.classes_)} classes" if hasattr(model, "classes_") else "numbers"

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from craftmaps.learn.base import Learner
 from craftmaps.learn.checkpoint import unpacked
-from craftmaps.learn.row_checks import FLOATS
 from craftmaps.tables import TableEncoder
 from craftmaps.tables.table import Table, has_gaps, is_table, table_of
+from craftmaps.validation import FLOATS
 
 
 class TableLearner(Learner):
@@ -85,7 +85,7 @@ class TableLearner(Learner):
         return bool(mine.is_like(theirs) and super()._has_features_of(other))
 
     def _opened(self, X: Any) -> Any:
-        """A table, whose columns are read later, or a sparse matrix."""
+        """Return X as a table, whose columns are read later, or as a sparse matrix."""
         if not (sparse.issparse(X) or getattr(self.encoder_, "is_sparse_", False)):
             return table_of(X)
         return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)

@@ -20,7 +20,7 @@ from craftmaps.learn.solvers.solution import LeftOut
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
-_FIRST_ALPHA = 1e-12  # in mean squares of features, if rows are interpolated at alpha 0
+_FIRST_ALPHA = 1e-12  # in mean squares of features; tried if alpha = 0 interpolates the rows
 
 
 @storable
@@ -46,7 +46,7 @@ class Posterior:
     base: float
 
     def leverages(self, Z: np.ndarray) -> np.ndarray:
-        """The leverage of each row of features."""
+        """Return the leverage of each row of features."""
         centred = Z.astype(np.float64) - self.centre
         projected = centred.astype(self.root.dtype, copy=False) @ self.root
         squares = np.einsum("ij,ij->i", projected, projected)
@@ -69,7 +69,7 @@ class Posterior:
         return np.sqrt(self.prior) * (drawn - self.root @ inside), offsets
 
     def single(self) -> "Posterior":
-        """A copy for files, in float32 where nothing cancels."""
+        """Return a copy for files, in float32 where no differences of large numbers occur."""
         root = self.root if self.prior else self.root.astype(np.float32)
         return Posterior(self.centre, root, self.prior, self.base)
 
@@ -80,7 +80,7 @@ class Posterior:
 
 
 def learned(learner: Any) -> tuple[Posterior | None, Conformal]:
-    """The posterior of a fitted learner with the squared loss, and its leave-one-out errors.
+    """Return the posterior of a learner with the squared loss, and its leave-one-out errors.
 
     Errors are divided by sqrt(1 + h), where h is the leverage of a row that was left out, so that
     their root mean square is s. There is no posterior if the system was solved by iteration,
@@ -111,8 +111,8 @@ def learned(learner: Any) -> tuple[Posterior | None, Conformal]:
     )
     leverages = solver.leverages(held.Z, alpha)
     while not held.are_clear(leverages):
-        # Rows are interpolated, and rounding hides what would be predicted without them. The least
-        # alpha that shows it is used.
+        # Some rows are interpolated, so rounding hides what would be predicted without them. This
+        # takes the smallest alpha that shows it.
         alpha = 10 * alpha or _FIRST_ALPHA * float(np.mean(np.square(held.Z)))
         leverages = solver.leverages(held.Z, alpha)
         again = ridge.solve(total, alpha, fit_intercept=learner.fit_intercept, penalty=penalty)
@@ -135,9 +135,9 @@ def learned(learner: Any) -> tuple[Posterior | None, Conformal]:
 def _of_rows(
     Z: np.ndarray, weights: np.ndarray, alpha: float, centred: bool, base: float
 ) -> Posterior:
-    """From fewer rows than features: A^-1 = (I - X^T (X X^T + alpha I)^-1 X) / alpha.
+    """Posterior from fewer rows than features: A^-1 = (I - X^T (X X^T + alpha I)^-1 X) / alpha.
 
-    X are the centred rows, times the roots of their weights.
+    X are the centered rows, times the roots of their weights.
     """
     rows = Z.astype(np.float64)
     centre = np.average(rows, axis=0, weights=weights) if centred else np.zeros(Z.shape[1])

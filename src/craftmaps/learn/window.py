@@ -11,7 +11,7 @@ from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage import model_file
 from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count
 
 
 @storable
@@ -58,8 +58,7 @@ class Window:
             )
         if estimator.decay not in (None, 1):
             raise ValueError("a window forgets whole blocks; give it a learner with decay=None.")
-        if not is_integer(n_blocks) or n_blocks < 1:
-            raise ValueError(f"n_blocks must be an integer of at least 1, got {n_blocks!r}.")
+        check_count("n_blocks", n_blocks)
         self.estimator = estimator
         self.n_blocks = int(n_blocks)
         self._begun = None

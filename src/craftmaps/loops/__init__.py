@@ -1,1 +1,1 @@
-"""Every compiled loop, and how rows are handed to them."""
+"""All compiled loops."""

@@ -1,4 +1,4 @@
-"""The one decorator of every compiled loop."""
+"""The decorator for all compiled loops."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,12 +12,12 @@ from craftmaps.validation import warn
 
 
 def compiled(function: Callable[..., Any], contract: bool = False) -> Callable[..., Any]:
-    """Compile `function` for the machine it runs on, once, and keep the result on disk.
+    """Compile `function` for this machine when it is first called, and cache the result on disk.
 
-    The interpreter lock is released inside, so that threads over rows run side by side. Where no
-    folder can be written (a read-only image without a home), it is compiled in each process anew.
-    With `contract`, a product and a sum may be rounded once instead of twice, where the machine has
-    an instruction for both.
+    The function releases the interpreter lock, so threads can process rows in parallel. If no
+    folder is writable, as in a read-only image without a home folder, every process compiles again.
+    With `contract`, a product and a sum may be rounded once instead of twice if the machine has a
+    fused instruction.
     """
     flags = {"contract"} if contract else False
     loop: Any = numba.njit(nogil=True, error_model="numpy", fastmath=flags)(function)
@@ -25,29 +25,29 @@ def compiled(function: Callable[..., Any], contract: bool = False) -> Callable[.
         loop._cache = _Cache(loop.py_func)
     except RuntimeError:  # numba: "cannot cache function: no locator available"
         _tell_once(
-            "no folder can be written to keep compiled loops, so every process compiles them "
-            "again, which takes some seconds; set the environment variable NUMBA_CACHE_DIR to a "
-            "folder that can be written."
+            "no folder is writable for compiled loops, so every process compiles them again, which "
+            "takes some seconds; set the environment variable NUMBA_CACHE_DIR to a writable "
+            "folder."
         )
     return loop  # type: ignore[no-any-return]
 
 
 def contracted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile with `contract`, for arithmetic that need not be the same to the last bit."""
+    """Compile with `contract`, for results that need not agree to the last bit."""
     return compiled(function, contract=True)
 
 
 class _Cache(FunctionCache):
-    """Compiled code on disk: what is wrong with its files is said, and costs time only."""
+    """A cache of compiled code on disk, whose errors become warnings."""
 
     def load_overload(self, *wanted: Any) -> Any:
-        """The code for types of arguments; None if it is to be compiled."""
+        """Return the code for the types of arguments, or None to compile it."""
         try:
             return super().load_overload(*wanted)
         except Exception as error:  # a damaged pickle may raise any
             _tell_once(
                 f"compiled loops in {self.cache_path} cannot be read ({_told(error)}) and are "
-                f"compiled again; if this is said more than once, remove that folder, or set the "
+                f"compiled again; if this message returns, remove that folder, or set the "
                 f"environment variable NUMBA_CACHE_DIR to another one."
             )
             with suppress(OSError):
@@ -55,7 +55,7 @@ class _Cache(FunctionCache):
             return None
 
     def save_overload(self, *compiled_code: Any) -> None:
-        """Keep code for types of arguments."""
+        """Store the code for the types of arguments."""
         try:
             super().save_overload(*compiled_code)
         except Exception as error:  # a full disk, for instance, or a damaged index

@@ -1,4 +1,4 @@
-"""Where the rows of a CSV text end, whose quoted values may hold newlines."""
+"""Find the ends of rows in CSV text whose quoted values may contain newlines."""
 
 from craftmaps.loops.compiled import compiled
 
@@ -7,10 +7,10 @@ _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 
 @compiled
 def find_rows(text, delimiter, starts, stops, lines):  # type: ignore[no-untyped-def]
-    """Find the rows of a text that begins outside of quotes; returns how many, and where they end.
+    """Find the rows of a text that begins outside of quotes; return their number and their end.
 
-    A quote opens a value only where the value begins, and a doubled quote does not close it. Lines
-    that are empty are no rows. A row that the text leaves open within quotes is not counted.
+    A quote opens a value only at the beginning of the value, and a doubled quote does not close it.
+    Empty lines are not rows. A last row with an open quote is not counted.
 
     Parameters
     ----------
@@ -18,8 +18,8 @@ def find_rows(text, delimiter, starts, stops, lines):  # type: ignore[no-untyped
     delimiter : int
         The byte between values.
     starts, stops, lines : int64
-        Filled with the first byte of each row, the byte after its last one, which is its newline,
-        and the line that it ends in.
+        Filled with the position of the first byte of each row, the position of its newline, and the
+        number of the line in which it ends.
     """
     n_rows = line = start = end = 0
     quoted, closed, begins, empty = False, False, True, True

@@ -1,4 +1,4 @@
-"""Kernels of all pairs of rows, without temporary matrices."""
+"""Kernel values for all pairs of rows, without temporary matrices."""
 
 import numpy as np
 
@@ -6,13 +6,14 @@ from craftmaps.loops.compiled import contracted
 
 _TILE = 128  # columns that are accumulated at a time, in the first-level cache
 _WIDE_TILE = 512
-_NEAR64, _NEAR32 = 1e-6, 1 / 256  # |x - y|^2 / (|x|^2 + |y|^2) below which digits are missing
+# If |x - y|^2 / (|x|^2 + |y|^2) is smaller, the distance is computed from differences.
+_NEAR64, _NEAR32 = 1e-6, 1 / 256
 _ROUND64, _ROUND32 = 6755399441055744.0, 12582912.0  # 1.5 * 2^52, 1.5 * 2^23: adding them rounds
 
 
 @contracted
 def _exp64(x: float) -> float:
-    """exp(x) for x <= 0, in plain arithmetic that the compiler can vectorize."""
+    """Compute exp(x) for x <= 0 by arithmetic that the compiler can vectorize."""
     shifted = x * 1.4426950408889634 + _ROUND64
     k = shifted - _ROUND64
     r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10
@@ -32,7 +33,7 @@ def _exp64(x: float) -> float:
 
 @contracted
 def _exp32(x: np.float32) -> np.float32:
-    """The same for float32."""
+    """Compute exp(x) for x <= 0 in float32, see `_exp64`."""
     shifted = x * np.float32(1.4426950408889634) + np.float32(_ROUND32)
     k = shifted - np.float32(_ROUND32)
     r = (x - k * np.float32(0.693359375)) - k * np.float32(-2.12194440e-4)
@@ -49,7 +50,7 @@ def _exp32(x: np.float32) -> np.float32:
 
 @contracted
 def gaussian64(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: float) -> None:
-    """G[i, j] = exp(-gamma max(0, xx[i] + yy[j] - 2 G[i, j])), where G held inner products."""
+    """Set G[i, j] = exp(-gamma max(0, xx[i] + yy[j] - 2 G[i, j])), given inner products in G."""
     for i in range(G.shape[0]):
         row = G[i]
         for j in range(row.shape[0]):
@@ -59,7 +60,7 @@ def gaussian64(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: float) -> N
 
 @contracted
 def gaussian32(G: np.ndarray, xx: np.ndarray, yy: np.ndarray, gamma: np.float32) -> None:
-    """The same for float32."""
+    """Do the same as `gaussian64` in float32."""
     for i in range(G.shape[0]):
         row = G[i]
         for j in range(row.shape[0]):
@@ -79,7 +80,10 @@ def matern64(
     a: float,
     b: float,
 ) -> None:
-    """G[i, j] = (1 + a s + b s^2) exp(-s), s = scale |x_i - y_j|, where G held inner products."""
+    """Set G[i, j] = (1 + a s + b s^2) exp(-s) with s = scale |x_i - y_j|.
+
+    G contains the inner products of the rows at first.
+    """
     for i in range(G.shape[0]):
         _distances(G[i], xx[i], yy, X[i], Y, _NEAR64)
         _decay64(G[i], scale, a, b)
@@ -96,7 +100,7 @@ def matern32(
     a: np.float32,
     b: np.float32,
 ) -> None:
-    """The same for float32."""
+    """Do the same as `matern64` in float32."""
     for i in range(G.shape[0]):
         _distances(G[i], xx[i], yy, X[i], Y, _NEAR32)
         _decay32(G[i], scale, a, b)
@@ -106,9 +110,9 @@ def matern32(
 def _distances(
     row: np.ndarray, xx: float, yy: np.ndarray, x: np.ndarray, Y: np.ndarray, near: float
 ) -> None:
-    """Replace <x, y_j> by |x - y_j|, from the differences themselves where the rows are near.
+    """Replace <x, y_j> by |x - y_j|, computed from differences if the rows are near each other.
 
-    |x|^2 + |y|^2 - 2 <x, y> has lost most digits there, and the root would magnify the error.
+    For near rows, |x|^2 + |y|^2 - 2 <x, y> loses most digits, and the root magnifies the error.
     """
     share = row.dtype.type(near)
     two, zero = row.dtype.type(2), row.dtype.type(0)
@@ -139,7 +143,7 @@ def _decay64(row: np.ndarray, scale: float, a: float, b: float) -> None:
 
 @contracted
 def _decay32(row: np.ndarray, scale: np.float32, a: np.float32, b: np.float32) -> None:
-    """The same for float32."""
+    """Do the same as `_decay64` in float32."""
     for j in range(row.shape[0]):
         s = scale * row[j]
         row[j] = (np.float32(1) + s * (a + b * s)) * _exp32(-s)
@@ -147,9 +151,9 @@ def _decay32(row: np.ndarray, scale: np.float32, a: np.float32, b: np.float32) -
 
 @contracted
 def laplacian64(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """out[i, j] = exp(-sum_k |X[i, k] - columns[k, j]|); `columns` is the other matrix, transposed.
+    """Set out[i, j] = exp(-sum_k |X[i, k] - columns[k, j]|).
 
-    The number of rows of `columns` is a multiple of 4.
+    `columns` is the transpose of the other matrix, and has a multiple of 4 rows.
     """
     _absolute_differences(X, columns, out)
     for i in range(out.shape[0]):
@@ -158,7 +162,7 @@ def laplacian64(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
 
 @contracted
 def laplacian32(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """The same for float32."""
+    """Do the same as `laplacian64` in float32."""
     _absolute_differences(X, columns, out)
     for i in range(out.shape[0]):
         _decay32(out[i], np.float32(1), np.float32(0), np.float32(0))
@@ -166,9 +170,9 @@ def laplacian32(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
 
 @contracted
 def _absolute_differences(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """out[i, j] = sum_k |X[i, k] - columns[k, j]|.
+    """Set out[i, j] = sum_k |X[i, k] - columns[k, j]|.
 
-    Two rows meet four columns at a time, so that sums seldom go to memory and back.
+    Sums of two rows and four columns are computed together, so they mostly stay in registers.
     """
     n_rows, d = X.shape
     for start in range(0, columns.shape[1], _WIDE_TILE):
@@ -196,7 +200,7 @@ def _absolute_differences(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -
 
 @contracted
 def cauchy_products(X: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-    """out[i, j] = prod_k 1 / (1 + (X[i, k] - columns[k, j])^2)."""
+    """Set out[i, j] = prod_k 1 / (1 + (X[i, k] - columns[k, j])^2)."""
     one = X.dtype.type(1)
     for start in range(0, columns.shape[1], _TILE):
         stop = min(start + _TILE, columns.shape[1])

@@ -16,9 +16,9 @@ _HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879
 
 @compiled
 def cos_sin32(Z: np.ndarray, m: int, scale: np.float32) -> None:
-    """Z[:, j] = scale cos(p), Z[:, m+j] = scale sin(p) for j < m, where p was in Z[:, m+j].
+    """Set Z[:, j] = scale cos(p) and Z[:, m+j] = scale sin(p) for j < m and p = Z[:, m+j].
 
-    Absolute error below 2e-7 up to |p| = 1e6. float32.
+    Z is float32. The absolute error is below 2e-7 up to |p| = 1e6.
     """
     one, half = np.float32(1), np.float32(0.5)
     for i in range(Z.shape[0]):
@@ -43,7 +43,7 @@ def cos_sin32(Z: np.ndarray, m: int, scale: np.float32) -> None:
 
 @compiled
 def cos_sin64(Z: np.ndarray, m: int, scale: float) -> None:
-    """The same for float64, with error below 1e-14 up to |p| = 1e6."""
+    """Do the same as `cos_sin32` in float64, with errors below 1e-14 up to |p| = 1e6."""
     for i in range(Z.shape[0]):
         cosines, sines = Z[i, :m], Z[i, m : 2 * m]
         for j in range(m):

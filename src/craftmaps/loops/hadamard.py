@@ -20,12 +20,21 @@ from craftmaps.loops.compiled import compiled
 
 LANES = 8
 SIDE = 4  # slices on each side of a square of features
-GROUP = 2  # slices of a square that are added into the same columns
+GROUPS = (SIDE, SIDE // 2)  # slices of a square that may be added into the same columns
 MAX_FACTORS = 4  # factors that are multiplied at a time
 TILE = 8 * LANES  # rows that are processed side by side if there are few columns
 _SMALLEST = LANES * LANES  # the shortest transform that the vector code can do
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
+
+
+def is_negative(i: int, k: int, group: int) -> bool:
+    """Whether P_i Q_k is subtracted in a square whose columns get `group` products each.
+
+    If four products meet, two columns hold products of the same two P with the same two Q, such as
+    P_0 Q_0 + P_2 Q_2 and P_0 Q_2 + P_2 Q_0. The minus makes their errors vary against each other.
+    """
+    return group == SIDE and i < SIDE // 2 and k < SIDE // 2
 
 
 class Blocks(NamedTuple):
@@ -61,13 +70,26 @@ class _Vectors:
         data = self.context.make_array(array_type)(self.context, self.builder, array).data
         return self.builder.bitcast(self.builder.gep(data, [index]), self.type.as_pointer())
 
-    def load(self, pointer: Any, k: int = 0) -> Any:
-        place = self.builder.gep(pointer, [ir.Constant(_I64, k)])
-        return self.builder.load(place, align=self.align)
+    def load(self, pointer: Any, k: Any = 0) -> Any:
+        return self.builder.load(self._place(pointer, k), align=self.align)
 
-    def store(self, vector: Any, pointer: Any, k: int = 0) -> None:
-        place = self.builder.gep(pointer, [ir.Constant(_I64, k)])
-        self.builder.store(vector, place, align=self.align)
+    def store(self, vector: Any, pointer: Any, k: Any = 0) -> None:
+        self.builder.store(vector, self._place(pointer, k), align=self.align)
+
+    def _place(self, pointer: Any, k: Any) -> Any:
+        return self.builder.gep(pointer, [ir.Constant(_I64, k) if isinstance(k, int) else k])
+
+    def product(self, factors: list[Any]) -> Any:
+        """The product of vectors as a tree, for short chains of dependent multiplications."""
+        while len(factors) > 1:
+            pairs = [factors[i : i + 2] for i in range(0, len(factors), 2)]
+            factors = [self.builder.fmul(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        return factors[0]
+
+    def add_product(self, total: Any, a: Any, b: Any, minus: bool = False) -> Any:
+        product = self.builder.fmul(a, b, flags=("contract",))
+        add = self.builder.fsub if minus else self.builder.fadd
+        return add(total, product, flags=("contract",))
 
     def broadcast(self, value: Any) -> Any:
         undefined = ir.Constant(self.type, ir.Undefined)
@@ -190,10 +212,9 @@ def _products(
         for place in places:
             index = builder.add(place, shift)
             factors.append(vectors.load(vectors.pointer(array, u, index)))
-        while len(factors) > 2:  # a tree, for short chains of dependent multiplications
-            pairs = [factors[i : i + 2] for i in range(0, len(factors), 2)]
-            factors = [builder.fmul(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-        result = builder.fmul(*factors, flags=("contract",))
+        half = -(-len(factors) // 2)
+        two = vectors.product(factors[:half]), vectors.product(factors[half:])
+        result = builder.fmul(*two, flags=("contract",))
         if add:
             result = builder.fadd(vectors.load(target), result, flags=("contract",))
         vectors.store(result, target)
@@ -262,46 +283,79 @@ def _add_square(
     column: Any,
     b: Any,
     u: Any,
-    place: Any,
+    p: Any,
     stride: Any,
+    n: Any,
     length: Any,
+    scale: Any,
 ) -> Any:
-    """z[start + column[b + SIDE i + k] + l] += P_i[l] Q_k[l] for all i, k < SIDE and l < length.
+    """z[start + column[b + SIDE i + k] + l] += or -= P_i[l] Q_k[l], i, k < SIDE, l < length.
 
-    P_0, P_1, ..., Q_0, Q_1, ... begin `stride` entries apart from u[place] on. `GROUP` products
-    are added at a time: those of i, i + 1, ... and k, k + 1, ..., whose columns are the same.
+    `is_negative` says which are subtracted. P_i is scale[b + SIDE i + SIDE - 1] times the product
+    of the first n // 2 factors of block b + SIDE i, and Q_k is the product of the other factors of
+    block b + k. The factors of block b are at u[p[b stride + 1 + k] + l], k < n, after the sign.
+    The products with the same k - i modulo SIDE have the same columns, all of them or in halves.
+    Products stay in registers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = signature.args[0]
         vectors = _Vectors(context, builder, array.dtype)
         columns = context.make_array(signature.args[2])(context, builder, args[2]).data
-        members = [
-            [(i, (i + shift) % SIDE) for i in range(first, first + GROUP)]
-            for first in range(0, SIDE, GROUP)
-            for shift in range(SIDE)
-        ]
-        targets = []
-        for (i, k), *_ in members:
-            position = builder.add(args[3], ir.Constant(_I64, SIDE * i + k))
-            targets.append(builder.add(args[1], builder.load(builder.gep(columns, [position]))))
-        shifts = [builder.mul(args[6], ir.Constant(_I64, k)) for k in range(2 * SIDE)]
-        zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, LANES)
-        with cgutils.for_range_slice(builder, zero, args[7], step, _I64) as (l, _):
-            base = builder.add(args[5], l)
-            places = [builder.add(base, shift) for shift in shifts]
-            loaded = [vectors.load(vectors.pointer(array, args[4], index)) for index in places]
-            for target, group in zip(targets, members, strict=True):
-                at = vectors.pointer(array, args[0], builder.add(target, l))
-                total = vectors.load(at)
-                for i, k in group:
-                    product = builder.fmul(loaded[i], loaded[SIDE + k], flags=("contract",))
-                    total = builder.fadd(total, product, flags=("contract",))
-                vectors.store(total, at)
+        offsets = context.make_array(signature.args[5])(context, builder, args[5]).data
+        scales = context.make_array(signature.args[9])(context, builder, args[9]).data
+        b, stride = args[3], args[6]
+
+        def member(index: int) -> Any:
+            return builder.add(b, ir.Constant(_I64, index))
+
+        def factor(index: int, k: int) -> Any:
+            at = builder.add(builder.mul(member(index), stride), ir.Constant(_I64, 1 + k))
+            return vectors.pointer(array, args[4], builder.load(builder.gep(offsets, [at])))
+
+        def target(i: int, k: int) -> Any:
+            column = builder.load(builder.gep(columns, [member(SIDE * i + k)]))
+            return vectors.pointer(array, args[0], builder.add(args[1], column))
+
+        zero, one = ir.Constant(_I64, 0), ir.Constant(_I64, 1)
+        n_vectors = builder.udiv(args[8], ir.Constant(_I64, LANES))
+        corners = [builder.load(builder.gep(columns, [member(i)])) for i in (0, SIDE**2 - 1)]
+        meet = builder.icmp_signed("==", *corners)
+        for group, is_group in zip(GROUPS, (meet, builder.not_(meet)), strict=True):
+            for n_factors in range(2, 2 * MAX_FACTORS + 1):
+                n_is = builder.icmp_signed("==", args[7], ir.Constant(_I64, n_factors))
+                with builder.if_then(builder.and_(n_is, is_group)):
+                    half = n_factors // 2
+                    signs = [
+                        vectors.broadcast(
+                            builder.load(builder.gep(scales, [member(SIDE * i + SIDE - 1)]))
+                        )
+                        for i in range(SIDE)
+                    ]
+                    P = [[factor(SIDE * i, k) for k in range(half)] for i in range(SIDE)]
+                    Q = [[factor(i, k) for k in range(half, n_factors)] for i in range(SIDE)]
+                    sums = [
+                        (target(i, (i + shift) % SIDE), range(i, i + group), shift)
+                        for i in range(0, SIDE, group)
+                        for shift in range(SIDE)
+                    ]
+                    with cgutils.for_range_slice(builder, zero, n_vectors, one, _I64) as (l, _):
+                        left = [
+                            vectors.product([sign, *(vectors.load(place, l) for place in places)])
+                            for sign, places in zip(signs, P, strict=True)
+                        ]
+                        right = [vectors.product([vectors.load(at, l) for at in q]) for q in Q]
+                        for to, members, shift in sums:
+                            total = vectors.load(to, l)
+                            for i in members:
+                                k = (i + shift) % SIDE
+                                minus = is_negative(i, k, group)
+                                total = vectors.add_product(total, left[i], right[k], minus)
+                            vectors.store(total, to, l)
         return context.get_dummy_value()
 
     index = types.intp
-    return types.void(z, index, column, index, u, index, index, index), generate
+    return types.void(z, index, column, index, u, p, index, index, index, scale), generate
 
 
 @compiled
@@ -430,13 +484,12 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
         most = max(most, rotations[s + 1] - rotations[s])
     first = 0 if signs is None else signs.shape[0]
     spare = first + most * width
-    in_squares = spare + overlap
-    u = np.empty(in_squares + (2 * SIDE * overlap if n_squares else 0), X.dtype)
+    u = np.empty(spare + overlap, X.dtype)
     if signs is not None:
-        u[:first] = signs
+        for j in range(first):  # a slice has a message of errors, which takes long to compile
+            u[j] = signs[j]
     p, stride = offset.reshape(offset.size), offset.shape[1]
     own = 1 if n_squares else 0  # the sign is in the first rotation, so it is no factor
-    one = X.dtype.type(1)
     x = np.empty(2 * X.shape[1] + 1, X.dtype)
     z = Z.reshape(Z.size)
     for i in range(X.shape[0]):
@@ -451,15 +504,8 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
                 _set_run(u, first, u, (0, first), width)
             if s == 0:
                 for b in range(0, n_squares * SIDE * SIDE, SIDE * SIDE):
-                    half, n, l = (degree[b] - 1) // 2, degree[b] - 1, length[b]
-                    for k in range(2 * SIDE):
-                        at, m, c = (b + k * SIDE) * stride + 1, half, one
-                        if k < SIDE:
-                            c = scale[b + k * SIDE]
-                        else:
-                            at, m = (b + k - SIDE) * stride + 1 + half, n - half
-                        _make_run(u, in_squares + k * overlap, u, p[at], p, at, m, l, c, None)
-                    _add_square(z, start, column, b, u, in_squares, overlap, l)
+                    n, l = degree[b] - 1, length[b]
+                    _add_square(z, start, column, b, u, p, stride, n, l, scale)
             for b in range(max(blocks[s], n_squares * SIDE * SIDE), blocks[s + 1]):
                 n, j, c = degree[b] - own, start + column[b], scale[b]
                 whole = length[b] - length[b] % LANES

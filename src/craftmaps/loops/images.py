@@ -1,6 +1,6 @@
-"""Images as rows, seen as oriented gradients.
+"""Oriented gradients of images.
 
-A row is an image of `height` x `width` pixels, line by line. Outside of it everything is zero.
+A row is an image of `height` x `width` pixels, line by line. Pixels outside the image are zero.
 """
 
 import math
@@ -9,7 +9,7 @@ import numpy as np
 
 from craftmaps.loops.compiled import compiled
 
-_LEAST = np.finfo(np.float32).tiny  # of gradients, which have a finite inverse
+_LEAST = np.finfo(np.float32).tiny  # smallest gradient, whose inverse is finite
 _FRAME = 3  # zeros: one line before the image, two behind it
 
 
@@ -17,13 +17,13 @@ _FRAME = 3  # zeros: one line before the image, two behind it
 def gradient_rows(
     X: np.ndarray, directions: np.ndarray, down: np.ndarray, across: np.ndarray, out: np.ndarray
 ) -> None:
-    """The square roots of histograms of oriented gradients, which have length 1.
+    """Compute square roots of histograms of oriented gradients; each result has length 1.
 
-    The gradient of Sobel is split among the two directions beside it, as a sum of two vectors.
-    Its parts are pooled by the weights of lines in `down` and of columns in `across`.
+    Each Sobel gradient is split into a sum of two vectors along the neighboring directions. Their
+    lengths are pooled by the weights of lines in `down` and of columns in `across`.
     """
     (n_cells, height), width = down.shape, across.shape[1]
-    cotangent = directions[1, 0] / directions[1, 1]  # of the angle between two of them
+    cotangent = directions[1, 0] / directions[1, 1]  # of the angle between two directions
     padded = np.zeros((height + _FRAME) * (width + _FRAME), np.float32)
     part = np.empty(width, np.float32)
     pooled = np.empty((len(directions), n_cells, width), np.float32)
@@ -47,7 +47,7 @@ def gradient_rows(
 
 @compiled
 def _sobel(padded: np.ndarray, width: int, line: int, gradient: np.ndarray) -> None:
-    """Differences to the right and down of a line of a framed image."""
+    """Compute the Sobel differences across and down for a line of a framed image."""
     framed, two = width + _FRAME, np.float32(2)
     above = padded[line * framed : (line + 1) * framed]
     here = padded[(line + 1) * framed : (line + 2) * framed]
@@ -63,7 +63,7 @@ def _sobel(padded: np.ndarray, width: int, line: int, gradient: np.ndarray) -> N
 
 @compiled
 def _pool_across(pooled: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
-    """Pool the columns, and take square roots of shares of the whole."""
+    """Pool the columns, and take the square root of each value's share of the sum."""
     n_cells, width = across.shape
     total, at = np.float32(0), 0
     for k in range(len(pooled)):
@@ -85,4 +85,5 @@ def _frame(image: np.ndarray, height: int, width: int, padded: np.ndarray) -> No
     """Copy an image into the middle of its frame of zeros."""
     for line in range(height):
         start = (line + 1) * (width + _FRAME) + 1
-        padded[start : start + width] = image[line * width : (line + 1) * width]
+        for j in range(width):
+            padded[start + j] = image[line * width + j]

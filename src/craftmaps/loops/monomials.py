@@ -1,4 +1,4 @@
-"""The monomials of a row's entries."""
+"""Monomials of the entries of a row."""
 
 import numpy as np
 
@@ -7,15 +7,15 @@ from craftmaps.loops.compiled import compiled
 
 @compiled
 def monomial_rows(X: np.ndarray, first: np.ndarray, scale: np.ndarray, Z: np.ndarray) -> None:
-    """Z[i, first[n] + l] = the l-th monomial of degree n >= 1 in the row X[i], times its scale.
+    """Set Z[i, first[n] + l] to the l-th monomial of degree n >= 1 of X[i], times its scale.
 
-    first[n] is -1 for a degree that is not wanted; `scale` goes through the monomials of all
-    degrees. Those of degree n are x_v times each of degree n - 1 that has no variable before v, for
-    one v after another: they stand together, at the end of that degree.
+    first[n] is -1 for a degree that is not needed. `scale` has an entry for each monomial of all
+    degrees. For each variable v in turn, the monomials of degree n are x_v times the monomials of
+    degree n - 1 without variables before v, which are the last ones of degree n - 1.
     """
     d = X.shape[1]
     u = np.empty(scale.shape[0], X.dtype)
-    tail = np.empty(d, np.int64)  # where the monomials without a variable before v begin
+    tail = np.empty(d, np.int64)  # the first monomial without variables before v
     for i in range(X.shape[0]):
         start, end = 0, d
         for v in range(d):

@@ -1,4 +1,4 @@
-"""Which n-grams of a vocabulary each of many strings contains."""
+"""Find the n-grams of a vocabulary in many strings."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from craftmaps.loops.compiled import compiled
 def contained(
     codes: np.ndarray, ends: np.ndarray, vocabulary: np.ndarray, bits: int, indices: np.ndarray
 ) -> np.ndarray:
-    """Places in a sorted vocabulary of the pairs and triples of each string, in rising order.
+    """Find the pairs and triples of each string in a sorted vocabulary.
 
-    String i is codes[ends[i - 1] : ends[i]], with marks for its start and its end. A pair or triple
-    of codes is the key that their bits make, one code after another; pairs with a mark are left
-    out. The places are written into `indices`, and the return value says how many come before those
-    of each string. There must be room for all: the lesser of twice the length of a string and the
-    size of the vocabulary, added up over the strings.
+    String i is codes[ends[i - 1] : ends[i]], with marks for its start and its end. The key of a
+    pair or triple consists of the bits of its codes, one after another. Pairs with a mark are left
+    out. The places in the vocabulary are written into `indices`, in increasing order for each
+    string, and the return value is the first position in `indices` of each string. For each string,
+    `indices` needs room for twice the length of the string, or for the vocabulary if it is smaller.
     """
     indptr = np.zeros(len(ends) + 1, np.int64)
     last_seen = np.full(len(vocabulary), -1, np.int64)

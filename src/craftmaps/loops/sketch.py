@@ -7,7 +7,7 @@ from craftmaps.loops.compiled import compiled
 
 @compiled
 def sketch_dense(X: np.ndarray, bucket: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
-    """out[i, bucket[j]] += sign[j] X[i, j]."""
+    """Add sign[j] X[i, j] to out[i, bucket[j]]."""
     for i in range(X.shape[0]):
         row, sketch = X[i], out[i]
         for j in range(row.shape[0]):
@@ -16,7 +16,7 @@ def sketch_dense(X: np.ndarray, bucket: np.ndarray, sign: np.ndarray, out: np.nd
 
 @compiled
 def fold_rows(U: np.ndarray, sign: np.ndarray, out: np.ndarray) -> None:
-    """out[i, l] = sum_b sign[bE + l] U[i, bE + l], E the number of columns of `out`."""
+    """Set out[i, l] = sum_b sign[bE + l] U[i, bE + l], where `out` has E columns."""
     width = out.shape[1]
     for i in range(U.shape[0]):
         target = out[i]
@@ -36,7 +36,7 @@ def sketch_sparse(
     sign: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """The same for the rows of a CSR matrix, at the cost of its non-zeros."""
+    """Do the same as `sketch_dense` for the rows of a CSR matrix."""
     for i in range(out.shape[0]):
         sketch = out[i]
         for k in range(indptr[i], indptr[i + 1]):

@@ -1,10 +1,10 @@
-"""Lines `target [qid:n] index:value ... [# comment]` as the parts of a CSR matrix."""
+"""Parse lines `target [qid:n] index:value ... [# comment]` into the arrays of a CSR matrix."""
 
 import numpy as np
 
 from craftmaps.loops.compiled import compiled
 
-# what can be wrong with a line
+# Kinds of bad lines.
 BAD_PAIR, BAD_ORDER = 1, 2
 
 _NEWLINE, _TAB, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = (
@@ -19,14 +19,14 @@ _NEWLINE, _TAB, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = (
     58,
 )
 _POWERS = 10.0 ** np.arange(23)  # exact in float64
-_DIGITS = 18  # of a number that int64 holds for sure
-_CERTAIN = 2.0**53  # integers up to here are exact in float64
+_MAX_DIGITS = 18  # numbers with so many digits fit into int64
+_MAX_EXACT = 2.0**53  # integers up to this are exact in float64
 _SPLIT = 2.0**27 + 1
 
 
 @compiled
 def parse_lines(text, targets, lines, indptr, indices, data, hard, bad):  # type: ignore[no-untyped-def]
-    """Parse whole lines; returns the numbers of rows, of values, of hard numbers and of bad lines.
+    """Parse whole lines; return the numbers of rows, values, hard numbers and bad lines.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ def parse_lines(text, targets, lines, indptr, indices, data, hard, bad):  # type
     targets, lines : float64 and int64
         Filled with the target and the line of each row.
     indptr, indices, data
-        Filled with the CSR matrix, indices as they are in the text.
+        Filled with the CSR matrix, with indices as in the text.
     hard : int64 of shape (n, 3)
-        Filled with numbers that are left to a slower reader: place in `data`, or -1 - place in
-        `targets`; start and stop in the text.
+        Filled with the numbers that need a slower parser: their place in `data`, or -1 - place in
+        `targets`, and their start and stop in the text.
     bad : int64 of shape (n, 3)
-        Filled with lines that are no rows, what is wrong, and where in the text.
+        Filled with bad lines: the line, the kind of error, and the position in the text.
     """
     n_rows = n_values = n_hard = n_bad = line = at = 0
     indptr[0] = 0
@@ -70,7 +70,7 @@ def parse_lines(text, targets, lines, indptr, indices, data, hard, bad):  # type
 
 @compiled
 def _pairs(text, at, indices, data, hard, n_values, n_hard):  # type: ignore[no-untyped-def]
-    """Parse pairs up to the end of a row, or to the first one that is wrong."""
+    """Parse pairs up to the end of a row, or to the first bad pair."""
     last = -1
     at = _skip_blanks(text, at)
     while not _at_end_of_row(text, at):
@@ -115,9 +115,9 @@ def _end_of_token(text, at):  # type: ignore[no-untyped-def]
 
 @compiled
 def _index(text, at, stop):  # type: ignore[no-untyped-def]
-    """The number before a colon and where the colon is, or -1 and 0."""
+    """Return the number before a colon and the position of the colon, or -1 and 0."""
     index, start = 0, at
-    while at < stop and at - start < _DIGITS and 48 <= text[at] <= 57:
+    while at < stop and at - start < _MAX_DIGITS and 48 <= text[at] <= 57:
         index = 10 * index + (text[at] - 48)
         at += 1
     if at == start or at >= stop or text[at] != _COLON:
@@ -132,7 +132,7 @@ def _is_query(text, at, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def _number(text, at, stop):  # type: ignore[no-untyped-def]
-    """A decimal number, and whether it was easy enough to be read here; exactly rounded."""
+    """Return a correctly rounded decimal number, and whether this parser could read it."""
     sign = 1.0
     if at < stop and (text[at] == _PLUS or text[at] == _MINUS):
         sign = -1.0 if text[at] == _MINUS else 1.0
@@ -142,7 +142,7 @@ def _number(text, at, stop):  # type: ignore[no-untyped-def]
     while at < stop:
         if 48 <= text[at] <= 57:
             count += count > 0 or text[at] != 48
-            if count > _DIGITS:
+            if count > _MAX_DIGITS:
                 return 0.0, False
             digits = 10 * digits + (text[at] - 48)
             power -= fraction
@@ -163,7 +163,7 @@ def _number(text, at, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def _exponent(text, at, stop):  # type: ignore[no-untyped-def]
-    """The number after an e and where it ends; one that is out of range if there is none."""
+    """Return the exponent after an e and where it ends; out of range if there is no number."""
     sign, shift, start = 1, 0, at
     if at < stop and (text[at] == _PLUS or text[at] == _MINUS):
         sign = -1 if text[at] == _MINUS else 1
@@ -177,10 +177,10 @@ def _exponent(text, at, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def _scaled(digits, power):  # type: ignore[no-untyped-def]
-    """digits * 10^power, and whether it is certain to be rounded as it should."""
+    """Return digits * 10^power, and whether it is certainly rounded correctly."""
     high = float(digits)
     scale = _POWERS[abs(power)]
-    if high <= _CERTAIN:  # one operation on exact operands rounds once
+    if high <= _MAX_EXACT:  # one operation on exact operands rounds once
         return (high / scale if power < 0 else high * scale), True
     low = float(digits - int(high))
     if power < 0:
@@ -196,7 +196,7 @@ def _scaled(digits, power):  # type: ignore[no-untyped-def]
 
 @compiled
 def _exact_product(a, b):  # type: ignore[no-untyped-def]
-    """a b as a sum of two floats (Dekker 1971)."""
+    """Return the product a b as a sum of two floats (Dekker 1971)."""
     a_high = _SPLIT * a - (_SPLIT * a - a)
     b_high = _SPLIT * b - (_SPLIT * b - b)
     a_low, b_low = a - a_high, b - b_high

@@ -1,4 +1,4 @@
-"""Sums over one triangle of a symmetric matrix, in place and on all threads."""
+"""Add to one triangle of a symmetric matrix, in place and with all threads."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from craftmaps.threads import for_each_block
 def add_to_triangle(
     total: np.ndarray, part: np.ndarray | None, scales: np.ndarray, vectors: np.ndarray
 ) -> None:
-    """total += part + sum_r scales[r] vectors[r] vectors[r]^T, in the lower triangle only.
+    """Add part + sum_r scales[r] vectors[r] vectors[r]^T to the lower triangle of `total`.
 
-    `total` is a Fortran-ordered float64 matrix, `part` one of the same shape and order, float32 or
-    float64, or None for zero. Nothing as large as `total` is allocated.
+    `total` is a Fortran-ordered float64 matrix. `part` is a float32 or float64 matrix of the same
+    shape and order, or None for zero. Nothing as large as `total` is allocated.
     """
     weighted = vectors * scales[:, None]
     upper = total.T  # the loops walk along contiguous rows of the transpose

@@ -177,7 +177,7 @@ def _sparse_candidates(
 
 
 def _of_craft(craft: CraftMap, plan: CraftPlan, n_columns: int, more: float = 0.0) -> Candidate:
-    """Return the candidate for a plan; `more` are additional nanoseconds per row."""
+    """Return the candidate for a plan; `more` is additional time in nanoseconds per row."""
     length, counts = padded_length(n_columns), plan.counts
     factors = 1 + np.arange(len(counts))
     rotations = int(np.flatnonzero(counts).max(initial=0))

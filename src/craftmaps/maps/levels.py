@@ -9,8 +9,8 @@ from craftmaps.maps.parts.base import check_facts
 from craftmaps.maps.wrapped import WrappedMap
 from craftmaps.storage.packing import storable
 
-MAX_LEVELS = 24  # different values up to which a column has levels
-_NEAR = 0.25  # share of the least distance of two levels that still counts as a level
+MAX_LEVELS = 24  # a column with more different values has no levels
+_TOLERANCE = 0.25  # of the smallest distance of two levels; closer values belong to a level
 
 
 @storable
@@ -107,11 +107,11 @@ class LevelsMap(WrappedMap):
 
 
 def levels_of(X: Any) -> np.ndarray:
-    """Columns and values of all levels of the columns of X that have few different values."""
+    """Return columns and values of the levels, for columns of X with few different values."""
     found = [np.empty((0, 2))]
     for j in range(X.shape[1]):
         column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
-        # the first rows show most columns with many values
+        # The first rows are enough to exclude most columns with many values.
         if len(np.unique(column[: 4 * MAX_LEVELS])) <= MAX_LEVELS:
             values = np.unique(column)
             if 2 < len(values) <= MAX_LEVELS:
@@ -120,7 +120,7 @@ def levels_of(X: Any) -> np.ndarray:
 
 
 def with_levels(X: Any, levels: np.ndarray) -> Any:
-    """Rows with a column of 0 and 1 appended for each level."""
+    """Append a column of 0 and 1 to the rows for each level."""
     columns, values, tolerance = levels[:, 0].astype(np.int64), levels[:, 1], _tolerance(levels)
     if sparse.issparse(X):
         near = np.abs(X[:, columns].toarray().astype(np.float64) - values) <= tolerance
@@ -130,11 +130,11 @@ def with_levels(X: Any, levels: np.ndarray) -> Any:
 
 
 def _tolerance(levels: np.ndarray) -> np.ndarray:
-    """How far from each level a value may be; rounding to float32 stays far below it."""
+    """Return how far a value may be from each level; rounding to float32 changes it far less."""
     tolerance = np.zeros(len(levels))
     for column in np.unique(levels[:, 0]):
         own = levels[:, 0] == column
         values = np.sort(levels[own, 1])
         gap = np.diff(values).min() if len(values) > 1 else 1e-3 * max(1.0, abs(values[0]))
-        tolerance[own] = _NEAR * gap
+        tolerance[own] = _TOLERANCE * gap
     return tolerance

@@ -18,8 +18,8 @@ from craftmaps.maps.planning.moments import DegreeStatistics, PairMoments
 from craftmaps.storage.packing import storable
 from craftmaps.validation import (
     check_choice,
+    check_count,
     current_parameter,
-    is_integer,
     is_number,
     warn_renamed,
 )
@@ -258,12 +258,7 @@ class RandomMaclaurin(FeatureMap):
         check_choice("h01", h01, _H01)
         if not is_number(self.p) or not self.p > 1:
             raise ValueError(f"p must be a number above 1, got {self.p!r}.")
-        if self.max_degree is not None and not (
-            is_integer(self.max_degree) and self.max_degree >= 1
-        ):
-            raise ValueError(
-                f"max_degree must be None or an integer of at least 1, got {self.max_degree!r}."
-            )
+        check_count("max_degree", self.max_degree, none=True)
         if h01 == "append" and not kernel.maclaurin(1).any():
             raise ValueError(
                 f"h01='append' outputs the terms of degree 0 and 1, but {kernel} has neither; set "

@@ -25,11 +25,13 @@ _MAX_COLUMNS = 4096
 _METRIC_ROWS = 2000  # rows from which the metric is learned
 _JUDGED_ROWS = 8000  # rows for fitting the inner map when powers are compared
 _HELD_OUT_ROWS = 2000  # rows for measuring the errors of powers and penalties
-_MAX_PROBE_COMPONENTS = 1024  # largest inner map for comparing powers,
-_MIN_RANDOM_COMPONENTS = 64  # or this many columns more than X has, if that is larger
+# The inner map that compares powers has at most the first number of components, but at least the
+# second number more than X has columns.
+_MAX_PROBE_COMPONENTS = 1024
+_MIN_RANDOM_COMPONENTS = 64
 _MAX_TARGETS = 32  # with more targets, gradients of random sums of targets are used
 _N_STEPS = 2
-_GAMMA_FACTORS = (2.0, 8.0, 32.0)  # the kernel of the median distance is often too smooth
+_GAMMA_FACTORS = (2.0, 8.0, 32.0)  # above 1, because gamma="median" is often too smooth
 
 
 @storable
@@ -204,7 +206,7 @@ def _roots(
     """
     signs = None
     if Y.shape[1] > _MAX_TARGETS:
-        # outer products of random sums of gradients have the same mean
+        # Random sums of gradients have the same outer product on average.
         signs = rng.choice([-1.0, 1.0], size=(Y.shape[1], _MAX_TARGETS))
 
     def gradients(root: np.ndarray | None) -> np.ndarray:

@@ -44,8 +44,8 @@ class ScaledMap(WrappedMap):
 
         Sparse rows allow "none", "std" and "maxabs".
     weights : array-like of shape (n_features,) or (n_features, n_features), or None, default=None
-        Factor of each scaled column; columns with a larger weight matter more. Or a matrix by which
-        the scaled rows are multiplied, which can weigh other directions than those of the columns.
+        Factor of each scaled column; columns with a larger weight matter more. A matrix is
+        multiplied with the scaled rows, so it can weight combinations of columns.
     unit_norm : bool, default=True
         Whether each scaled row is divided by its length.
 
@@ -54,11 +54,12 @@ class ScaledMap(WrappedMap):
     feature_map_ : map
         The inner map, fitted on scaled rows.
     scale_, offset_ : ndarray of shape (n_features,), or None
-        Factor of each column, and the number that is then added. None if there is none.
+        Factor of each column, and the number that is then added. None if columns are not scaled or
+        not shifted.
     curves_ : list of n_features curves or None, or None
-        The curve that is applied to each column first, with columns="quantile".
+        With columns="quantile", the curve that is applied to each column first.
     matrix_ : ndarray of shape (n_features, n_features), or None
-        The matrix by which scaled rows are multiplied; None if the weights are no matrix.
+        The matrix that multiplies scaled rows; None unless `weights` is a matrix.
 
     Notes
     -----
@@ -159,7 +160,7 @@ def scaled_rows(X: Any, columns: str, unit_norm: bool) -> Any:
 
 
 def fitted_scaling(X: Any, columns: str, weights: Any) -> Scaling:
-    """Fit the curve, the factor and the offset of each column of X; the last item is a matrix."""
+    """Fit curve, factor and offset of each column of X; the last item is the matrix or None."""
     curves: Curves = None
     if columns == "quantile":
         if sparse.issparse(X):
@@ -197,7 +198,7 @@ def _curved(X: np.ndarray, curves: list[QuantileCurve | None]) -> np.ndarray:
 
 
 def multiplied(X: Any, weights: np.ndarray) -> Any:
-    """Rows times weights of their columns, or times a matrix."""
+    """Multiply rows by the weights of their columns, or by a matrix."""
     return X @ weights if weights.ndim == 2 else X * weights
 
 

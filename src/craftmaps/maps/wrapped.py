@@ -79,7 +79,7 @@ class WrappedMap(FeatureMap):
 
     @abstractmethod
     def _prepared(self, X: Any) -> Any:
-        """Return the rows as the inner map gets them."""
+        """Return the rows in the form that the inner map takes."""
 
     def _fitted_inside(self, prepared: Any, y: Any, dtype: np.dtype) -> dict[str, Any]:
         """Fit the inner map, and return the fitted attributes that belong to it."""

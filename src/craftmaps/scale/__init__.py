@@ -1,4 +1,4 @@
-"""The same learner on more data than memory, and on more than one machine."""
+"""Learning from files that are larger than memory, and on clusters."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ _ROOMS = ("blocks", "dask", "spark")
 
 
 def __getattr__(name: str) -> Any:
-    """Modules when they are first used, because each needs other packages."""
+    """Import a module when it is first used, because each needs other packages."""
     if name == "read":
         from craftmaps.scale.blocks import read
 

@@ -18,7 +18,7 @@ from craftmaps.scale.files.paths import FORMATS, TABLES, common_format, expanded
 from craftmaps.scale.files.pieces import Piece, Position, cut
 from craftmaps.scale.files.read_ahead import read_ahead
 from craftmaps.scale.files.svmlight import SvmlightFiles
-from craftmaps.validation import check_choice, is_integer
+from craftmaps.validation import check_choice, check_count
 
 _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
     "npz": NpzFiles,
@@ -246,8 +246,7 @@ def read(
     [(300, 2), (300, 2), (300, 2), (100, 2)]
     ['a', 'b']
     """
-    if not is_integer(block_rows) or block_rows < 1:
-        raise ValueError(f"block_rows must be an integer of at least 1, got {block_rows!r}.")
+    check_count("block_rows", block_rows)
     check_choice("on_bad_rows", on_bad_rows, ("error", "skip"))
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32, float64 or None, got {dtype!r}.")
@@ -290,15 +289,15 @@ def read(
 
 
 def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
-    """The parameter `table` of `read`, for files of a format."""
+    """Return the checked parameter `table` of `read` for a file format."""
     if table not in (True, False, "auto"):
         raise ValueError(f"table must be True, False or 'auto', got {table!r}.")
     if kind in TABLES:
         if table is False and types:
-            raise ValueError("types are those of tables; leave out types or table=False.")
+            raise ValueError("types are for tables; leave out types or table=False.")
         return "auto" if table == "auto" else bool(table)
     if table is True or types:
-        raise ValueError(f"{kind} files hold arrays; tables are read from CSV and Parquet files.")
+        raise ValueError(f"{kind} files contain arrays; only CSV and Parquet files are tables.")
     return False
 
 

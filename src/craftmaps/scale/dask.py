@@ -1,4 +1,4 @@
-"""One-pass learners on Dask: the cluster you have, threads, or none."""
+"""Learning on Dask, with a cluster, with threads, or in one thread."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -111,7 +111,7 @@ def fit(
     shared = delayed(learner, pure=False, traverse=False)
     if not fold.takes_passes(learner):
         return fold.finish(learner, _run(threads, shared, partitions, starts, None))
-    shared = shared.persist()  # sent once, for all passes
+    shared = shared.persist()  # sent only once for all passes
     run = partial(_run, threads, shared, partitions, starts)
     return fold.finish_passes(learner, run, lengths or [])
 
@@ -123,7 +123,7 @@ def _run(
     starts: Sequence[int | None],
     one: fold.Pass | None,
 ) -> bytes:
-    """The merged sums of all partitions, of the squared loss or of one pass."""
+    """Return the merged sums of all partitions, for the squared loss or for one pass."""
     level = [
         _sums(threads, learner, i, start, one, *p)
         for i, (start, p) in enumerate(zip(starts, partitions, strict=True))
@@ -135,7 +135,7 @@ def _run(
             for group in groups
         ]
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        return bytes(dask.compute(level[0])[0])  # the graph holds the map, once
+        return bytes(dask.compute(level[0])[0])  # the graph contains the map once
 
 
 def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
@@ -175,7 +175,7 @@ def predict(estimator: Any, X: Any, method: str = "predict") -> Any:
 
 
 def _partitions(X: Any, y: Any, weights: Any) -> tuple[list[list[Any]], list[int] | None]:
-    """Delayed parts [X, y], [X, y, weights] or [block] of every partition, and lengths if known."""
+    """Return delayed [X, y], [X, y, weights] or [block] of each partition, and known lengths."""
     if isinstance(X, Sequence) and X and all(isinstance(block, Delayed) for block in X):
         if y is not None or weights is not None:
             raise ValueError("delayed blocks hold y and sample_weight themselves; give X alone.")
@@ -218,7 +218,7 @@ def _delayed(part: Any) -> Any:
 
 
 def _zeros(X: Any) -> Any:
-    """A target for rows that need none, in the partitions of X."""
+    """Return zeros as targets for rows that need none, in the partitions of X."""
     if isinstance(X, da.Array):
         rows = _whole_rows(X, "X")
         return rows.map_blocks(lambda block: np.zeros(block.shape[0]), drop_axis=1, dtype=float)
@@ -226,7 +226,7 @@ def _zeros(X: Any) -> Any:
 
 
 def _whole_rows(array: Any, name: str) -> Any:
-    """The array in chunks of whole rows."""
+    """Return the array in chunks of whole rows."""
     if array.ndim != 2 and (name == "X" or array.ndim != 1):
         raise ValueError(f"{name} must be a matrix, got {array.ndim} dimensions.")
     return array if array.ndim == 1 or array.numblocks[1] == 1 else array.rechunk({1: -1})
@@ -237,7 +237,7 @@ def _is_frame(value: Any) -> bool:
 
 
 def _first_row(partitions: list[list[Any]]) -> tuple[Any, np.ndarray]:
-    """The first row, from the first partition that has any."""
+    """Return the first row, from the first partition that is not empty."""
     for parts in partitions:
         X, y = dask.compute(_rows([0], *parts))[0]
         if len(y):
@@ -246,7 +246,7 @@ def _first_row(partitions: list[list[Any]]) -> tuple[Any, np.ndarray]:
 
 
 def _sample(partitions: list[list[Any]], lengths: Any, size: int | None) -> tuple[Any, np.ndarray]:
-    """The rows that the map is fitted on."""
+    """Return the rows to fit the map on."""
     places = places_in_partitions(lengths, size)
     wanted = [
         _rows(some, *parts) for some, parts in zip(places, partitions, strict=True) if len(some)
@@ -256,7 +256,7 @@ def _sample(partitions: list[list[Any]], lengths: Any, size: int | None) -> tupl
 
 
 def _block(parts: Sequence[Any], names: Sequence[Any] | None = None) -> tuple[Any, np.ndarray, Any]:
-    """X, y and weights of a partition."""
+    """Return X, y and weights of a partition."""
     X, y, weights = unpacked(parts[0] if len(parts) == 1 else parts)
     X = table_of(X) if isinstance(X, Mapping) else in_order(X, names)
     return X, np.asarray(y), weights
@@ -287,7 +287,7 @@ def _sums(
 ) -> bytes:
     with at_most_threads(threads):
         names = names_of(learner)
-        blocks = (_block(parts, names) for _ in range(1))  # errors are then of this partition
+        blocks = (_block(parts, names) for _ in range(1))  # lazy, so errors name this partition
         return fold.sums_of(learner, blocks, number, first_row, one)
 
 

@@ -1,4 +1,4 @@
-"""One-pass learners on Spark: Arrow batches in, sums in a tree, one estimator out."""
+"""Learning on Spark: executors turn Arrow batches into sums, which are merged in a tree."""
 
 import pickle
 import re
@@ -121,7 +121,7 @@ def fit(
     lengths = None
     by_place = fitted or fold.takes_passes(estimator)
     if unknown or by_place:
-        # other columns may be cut into other partitions, where rows have other places
+        # Spark may partition other columns differently, so that rows would have other places.
         counted = narrow if by_place else frame.select(*targets)
         labels, lengths = _counted(counted, unknown, n_parts)
         classes = labels if unknown else classes
@@ -178,7 +178,7 @@ def predict(
     kind = kind if like.ndim == 1 else f"array<{kind}>"
     schema = frame.withColumn(output, F.lit(None).cast(kind)).schema
     light = fold.for_prediction(estimator, method)
-    names = vars(light).pop("feature_names_in_", None)  # rows come in their order
+    names = vars(light).pop("feature_names_in_", None)  # columns come in this order
     if names is not None and len(features) > 1 and estimator.encoder_ is None:
         features = _in_order_of(names.tolist(), features)
     shared = frame.sparkSession.sparkContext.broadcast(light)
@@ -216,7 +216,7 @@ def _in_order_of(names: list[str], features: list[str]) -> list[str]:
 
 
 def _counted(frame: Any, targets: list[str], n_parts: int) -> tuple[np.ndarray, list[int]]:
-    """All labels of a column of targets, if one is given, and the lengths of the partitions."""
+    """Return all labels of the column of targets, if given, and the lengths of the partitions."""
     if len(targets) > 1:
         raise ValueError(f"a classifier learns one column of labels, got {targets}.")
     rows = _run(frame.mapInArrow(partial(_count, targets), _COUNTS).collect)
@@ -239,7 +239,7 @@ def _count(targets: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 def _sample(
     frame: Any, read: Callable[..., Any], places: list[np.ndarray] | None
 ) -> tuple[Any, np.ndarray | None]:
-    """The rows at some places of each partition; the first row if none are given."""
+    """Return the rows at some places of each partition; without places, the first row."""
     if places is None:
         frame, places = frame.limit(1), [np.zeros(1, int)]
     parts = _run(frame.mapInArrow(partial(_chosen, read, places), _ROWS).collect)
@@ -253,7 +253,7 @@ def _sample(
 def _chosen(
     read: Callable[..., Any], places: list[np.ndarray], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition at some places."""
+    """Yield the rows of a partition at some places."""
     number, first = TaskContext.get().partitionId(), 0
     wanted = places[number]
     for batch in batches:
@@ -272,8 +272,8 @@ def _merged_sums(
     n_parts: int,
     one: fold.Pass | None,
 ) -> bytes:
-    """The merged sums of all partitions, of the squared loss or of one pass."""
-    task = frame.sparkSession.sparkContext.broadcast(one)  # with coefficients
+    """Return the merged sums of all partitions, for the squared loss or for one pass."""
+    task = frame.sparkSession.sparkContext.broadcast(one)  # includes the coefficients
     try:
         parts = frame.mapInArrow(partial(_sums, shared, task, read, starts), _SUMS)
         return bytes(_run(partial(_tree, shared, task, parts, n_parts)))
@@ -298,7 +298,7 @@ def _sums(
 
 
 def _tree(shared: Any, task: Any, parts: Any, n_parts: int) -> bytes:
-    """Merge sums, a few of consecutive partitions in each group, until one is left."""
+    """Merge the sums of groups of consecutive partitions, until one sum is left."""
     while n_parts > 1:
         n_parts = -(-n_parts // fold.FAN_IN)
         group = F.floor(F.col("part") / fold.FAN_IN) if n_parts > 1 else F.lit(0)
@@ -308,7 +308,7 @@ def _tree(shared: Any, task: Any, parts: Any, n_parts: int) -> bytes:
 
 
 def _merge(shared: Any, task: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Merge the groups of a Spark partition, which may be empty; groups come in any order."""
+    """Merge the groups in a Spark partition, which may be empty, in any order of groups."""
     members: list[tuple[tuple[int, int], Any]] = []
     for batch in batches:
         keys = zip(*(batch.column(name).to_pylist() for name in ("group", "part")), strict=True)
@@ -340,9 +340,9 @@ def _predicted(
 
 
 def _run(job: Callable[[], Any]) -> Any:
-    """The result of a job, or what its task complained of in one sentence.
+    """Return the result of a job, or raise the error of its Python task as one sentence.
 
-    Spark hands the error of a Python task over as the text of its traceback, and as nothing else.
+    Spark passes the error of a Python task only as the text of its traceback.
     """
     try:
         return job()

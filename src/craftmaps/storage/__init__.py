@@ -1,4 +1,4 @@
-"""Values of the library as files: what may be stored, and how."""
+"""Model files: what may be stored, and how it is written and read."""
 
 from craftmaps.storage.fields import storable
 

@@ -1,7 +1,7 @@
-"""One file of a JSON header and named arrays, which is safe to open: models and checkpoints.
+"""Files with a JSON header and named arrays, which are safe to open: models and checkpoints.
 
-The format is safetensors. Its metadata hold the header, what kind of file this is, the versions of
-the format and of the library, and a checksum of header and arrays.
+The format is safetensors. Its metadata contain the header, the kind of file, the versions of the
+format and of the library, and a checksum of header and arrays.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from craftmaps.storage.atomic import write_whole
 
 _LIBRARY_VERSION = version("craftmaps")
-FORMAT_VERSION = 2  # raised when older libraries could no longer read what is written
-_LONGEST_HEADER = 100_000_000  # as in the safetensors library
+FORMAT_VERSION = 2  # increased when older versions of this library cannot read new files
+_MAX_HEADER_BYTES = 100_000_000  # as in the safetensors library
 
 NUMBER_TYPES = {"bool": "BOOL"} | {  # by their names in NumPy and in the files
     f"{name}{bits}": f"{letter}{bits}"
@@ -42,9 +42,9 @@ def write(
     kind : {"model", "checkpoint"}
         The kind that `read` must be called with.
     header : dict
-        Of what JSON knows: strings, finite numbers, booleans, None, lists and dicts.
+        Values that JSON supports: strings, finite numbers, booleans, None, lists and dicts.
     arrays : dict of ndarray
-        Of booleans, integers or floating-point numbers of up to 64 bits, of any shape.
+        Arrays of booleans, integers or floating-point numbers of up to 64 bits, of any shape.
 
     Examples
     --------
@@ -70,13 +70,13 @@ def write(
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a file of `write`; ValueError names the reason where it is refused.
+    """Return the header and arrays of a file from `write`, or raise ValueError with the reason.
 
-    Nothing in the file is executed, and no array is allocated before the sizes that the file claims
-    are found to be those of the file itself.
+    Nothing in the file is executed. Arrays are allocated only after the sizes in the header have
+    been checked against the size of the file.
     """
     path = Path(path)
-    path.open("rb").close()  # says what is wrong with the path
+    path.open("rb").close()  # raises an error if the path is wrong
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
@@ -85,7 +85,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
     except SafetensorError as error:
         raise ValueError(f"{path} is refused: {_damage(path)}.") from error
     except TypeError as error:
-        raise ValueError(f"{path} is refused: it has arrays of a type unknown here.") from error
+        raise ValueError(f"{path} is refused: it has arrays of an unknown type.") from error
     if metadata.get("checksum") != _checksum(metadata, arrays):
         raise ValueError(
             f"{path} is refused: its contents were altered since it was written (the checksum does "
@@ -124,13 +124,13 @@ def _array(file: Any, name: str) -> np.ndarray:
 
 
 def _damage(path: Path) -> str:
-    """Why a file is not valid, for people; that it is not has been found already."""
+    """Return why a file is not valid."""
     size = path.stat().st_size
     if not size:
         return "it is empty"
     with path.open("rb") as file:
         length, brace = int.from_bytes(file.read(8), "little"), file.read(1)
-        if brace not in (b"{", b"") or length > _LONGEST_HEADER:
+        if brace not in (b"{", b"") or length > _MAX_HEADER_BYTES:
             return "it is not a file of craftmaps"
         wanted = 8 + length
         if size >= wanted:
@@ -159,12 +159,12 @@ def _checksum(metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> str:
 
 def _plain(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.name not in NUMBER_TYPES:
-        raise TypeError(f"array {name!r} is of {array.dtype}, which these files do not hold.")
+        raise TypeError(f"array {name!r} has the type {array.dtype}, which cannot be stored.")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
 def _fill(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> None:
-    """The format of safetensors, without a second copy of the arrays."""
+    """Write the safetensors format, without a second copy of the arrays."""
     entries: dict[str, Any] = {"__metadata__": metadata}
     ordered = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # keeps them aligned
     end = 0

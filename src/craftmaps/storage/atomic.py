@@ -9,12 +9,12 @@ from typing import BinaryIO
 
 
 def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], object]) -> None:
-    """Write a file whole or not at all, with what `fill` writes.
+    """Let `fill` write a file, which is then there as a whole or not at all.
 
-    The new file is written beside its place and renamed once all of it is on the disk. Until then,
-    and also when the disk is full or the power fails, the file that was there before stays as it
-    is. A file that is replaced keeps its mode. If the path is a symbolic link, the link stays and
-    the file that it leads to is written.
+    The new file is written in the same folder and renamed once all of it is on the disk. Until
+    then, and also if the disk is full or the power fails, the old file stays unchanged. A file that
+    is replaced keeps its mode. If the path is a symbolic link, the file that it leads to is
+    written.
     """
     check_place(path)
     place = Path(os.path.realpath(path))
@@ -35,13 +35,13 @@ def write_whole(path: str | os.PathLike[str], fill: Callable[[BinaryIO], object]
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
-    """Raise OSError if a path leads to what a file must not replace: a folder, a device, a pipe."""
+    """Raise OSError if a path leads to a folder, a device or a pipe."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(f"{path} is not a file that can be replaced; give the path of another file.")
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until a renaming in a folder is on the disk, where folders can be opened."""
+    """Wait until a renaming in a folder is on the disk, if the system can open folders."""
     if os.name == "posix":
         number = os.open(folder, os.O_RDONLY)
         try:

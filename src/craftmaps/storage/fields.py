@@ -1,4 +1,4 @@
-"""What of an object may be in a file: the fields that its class declares.
+"""The fields of an object that a file contains, which its class declares.
 
 A class is marked `@storable` where it is written. Its fields are
 
@@ -36,7 +36,7 @@ _NOT_STORED = "_metadata_request"  # settings of scikit-learn's metadata routing
 
 @dataclass(frozen=True)
 class Field:
-    """A declared field: the annotation that its values match, and what a file may leave out."""
+    """A declared field: the annotation of its values, and the default if a file lacks it."""
 
     kind: Any
     default: Any = _REQUIRED
@@ -54,7 +54,7 @@ def storable(part: Part) -> Part:
     """Allow a class in model files, under its own name; use it as a decorator."""
     name = part.__name__
     if _storable.setdefault(name, part) is not part:
-        raise ValueError(f"another part of models is called {name!r} already; rename this one.")
+        raise ValueError(f"another storable class is called {name!r}; rename this one.")
     return part
 
 
@@ -66,7 +66,7 @@ def is_storable(kind: Any) -> bool:
 
 
 def class_named(name: Any) -> Any:
-    """The class that a file may name."""
+    """Return the storable class with the name."""
     if not isinstance(name, str) or name not in _storable:
         raise ValueError(f"no part of a model is called {name!r}")
     return _storable[name]
@@ -74,7 +74,7 @@ def class_named(name: Any) -> Any:
 
 @cache
 def fields_of(kind: Any) -> Mapping[str, Field]:
-    """The declared fields of a class."""
+    """Return the declared fields of a class."""
     if hasattr(kind, "_stored"):
         stored = kind._stored.items()
         return {name: Field(kind_, getattr(kind, name, _REQUIRED)) for name, kind_ in stored}
@@ -97,9 +97,9 @@ def fields_of(kind: Any) -> Mapping[str, Field]:
 
 
 def stored_state(value: Any) -> tuple[dict[str, Any], list[str]]:
-    """The fields of an object with their values, and the names of attributes that are no fields."""
+    """Return the fields of an object with their values, and the names of its other attributes."""
     kind: Any = type(value)
-    # an estimator's own __getstate__ adds the version of scikit-learn
+    # The __getstate__ of an estimator would add the version of scikit-learn.
     state = vars(value) if isinstance(value, BaseEstimator) else value.__getstate__() or {}
     fields = fields_of(kind)
     unknown = [name for name in state if name not in fields and name != _NOT_STORED]
@@ -110,9 +110,9 @@ def stored_state(value: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def restored(kind: Any, state: dict[str, Any]) -> Any:
-    """An object from the values of its fields; ValueError if they are not what the class declares.
+    """Return an object with these fields, or raise ValueError unless they fit the class.
 
-    The checks of the class are looked up on the class, never on the object.
+    The checks are looked up on the class, because a file could hide them on the object.
     """
     if hasattr(kind, "_upgraded"):
         state = kind._upgraded(state)
@@ -121,7 +121,7 @@ def restored(kind: Any, state: dict[str, Any]) -> Any:
         if name not in fields:
             raise ValueError(f"{kind.__name__} has no field {name!r}")
         if not matches(part, fields[name].kind):
-            raise ValueError(f"{kind.__name__}.{name} is a {type(part).__name__}, of another type")
+            raise ValueError(f"{kind.__name__}.{name} has the wrong type {type(part).__name__}")
     parameters = {name: field for name, field in fields.items() if field.is_parameter}
     is_fitted = not issubclass(kind, BaseEstimator) or bool(state.keys() - parameters.keys())
     for name, field in (fields if is_fitted else parameters).items():
@@ -142,9 +142,9 @@ def restored(kind: Any, state: dict[str, Any]) -> Any:
 
 
 def matches(value: Any, kind: Any) -> bool:
-    """Whether a value is of the type that an annotation names."""
+    """Whether a value has the type of an annotation."""
     if isinstance(value, np.generic):
-        value = value.item()  # as it is stored
+        value = value.item()  # files contain Python numbers
     if kind is Any:
         return True
     if kind is None:
@@ -169,7 +169,7 @@ def matches(value: Any, kind: Any) -> bool:
 
 
 def _is_code(kind: Any, name: str) -> bool:
-    """Whether a name is a method or a property of a class, which no field may hide."""
+    """Whether a name is a method or a property of a class, which a field must not hide."""
     attribute = inspect.getattr_static(kind, name, None)
     return callable(attribute) or hasattr(attribute, "__get__")
 

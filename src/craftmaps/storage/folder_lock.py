@@ -1,4 +1,4 @@
-"""A folder that one process at a time works in."""
+"""A lock that lets one process at a time work in a folder."""
 
 import contextlib
 import json
@@ -12,33 +12,34 @@ from craftmaps.threads import renew_after_fork
 
 try:
     import fcntl
-except ImportError:  # Windows, where the file says who is there but nothing is locked
+except ImportError:  # on Windows, the file names the process, but nothing is locked
     fcntl = None  # type: ignore[assignment]
 
 
 class FolderLock:
-    """Holds a folder until the end of a `with` block, or of the process.
+    """Lock a folder until the end of a `with` block or of the process.
 
-    The file `in-use.json` names the process, its host and the time. The operating system forgets
-    the lock of a process that ends in any way, so that the file of a process that was killed is
-    taken over. Locks of other hosts on a shared disk may be unknown to it, so their file counts.
+    The file `in-use.json` names the process, its host and the time. The operating system releases
+    the lock of a process that ends in any way, so the file of a killed process does not block
+    others. The system may not know locks of other hosts on a shared disk, so for other hosts the
+    file itself counts as the lock.
 
     Parameters
     ----------
     folder : path
-        It exists.
+        An existing folder.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "in-use.json"
-        self._number: int | None = None  # of the open file
+        self._number: int | None = None  # descriptor of the open file
 
     def __enter__(self) -> Self:
         while self._number is None:
             number = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
                 self._take(number)
-                with contextlib.suppress(FileNotFoundError):  # removed by the process before this
+                with contextlib.suppress(FileNotFoundError):  # the last process removed it
                     if os.path.samestat(os.fstat(number), os.stat(self._path)):
                         self._number = number
             finally:
@@ -57,13 +58,13 @@ class FolderLock:
             self._number = None
 
     def after_fork(self) -> None:
-        """Let go of the lock in a forked child, so that it ends with the parent."""
+        """Release the lock in a forked child, so that it ends with the parent."""
         if self._number is not None:
             os.close(self._number)
             self._number = None
 
     def _take(self, number: int) -> None:
-        """Lock an open file; raises OSError if another process has the folder."""
+        """Lock an open file, or raise OSError if another process uses the folder."""
         there = _read(number)
         try:
             if fcntl is not None:
@@ -74,7 +75,7 @@ class FolderLock:
                 f"another folder."
             ) from None
         except OSError:
-            pass  # a disk without locks: the file still tells other hosts
+            pass  # the disk has no locks, but the file still informs other hosts
         if there and there.get("host") != socket.gethostname():
             raise OSError(
                 f"{self._path.parent} is in use by {_told(there)}, which cannot be checked from "
@@ -83,7 +84,7 @@ class FolderLock:
 
 
 def _read(number: int) -> dict[str, Any]:
-    """What the file says; nothing if it was not written whole."""
+    """Return the contents of the file, or nothing if it was not written completely."""
     try:
         there = json.loads(os.pread(number, 1 << 16, 0))
     except ValueError:
@@ -92,7 +93,7 @@ def _read(number: int) -> dict[str, Any]:
 
 
 def _told(there: dict[str, Any]) -> str:
-    """A process in words."""
+    """Describe a process."""
     if not {"process", "host", "since"} <= there.keys():
         return "another process, which has just begun"
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(there["since"])))

@@ -1,4 +1,4 @@
-"""Models on disk, safe to open."""
+"""Write and read models."""
 
 import os
 from typing import Any
@@ -17,7 +17,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Any:
-    """The model in a file, made of parts that are known so far: see `craftmaps.load`."""
+    """Read the model in a file, whose classes must have been imported; see `craftmaps.load`."""
     header, arrays = array_file.read(path, "model")
     try:
         model = Unpacker(arrays).unpack(header["model"])

@@ -1,7 +1,8 @@
-"""Objects of the library as JSON and arrays, and back: what a model file holds.
+"""Convert objects of the library to JSON and arrays, and back.
 
-A file names classes that are marked `@storable` and gives the values of their declared fields (see
-`craftmaps.storage.fields`). Nothing else can be named, so opening a file runs no other code.
+A file names classes that are marked `@storable`, and contains the values of their declared fields
+(see `craftmaps.storage.fields`). A file cannot name anything else, so opening it runs no other
+code.
 """
 
 import math
@@ -27,20 +28,20 @@ from craftmaps.storage.fields import (
 __all__ = ["Packer", "Unpacker", "storable"]
 
 _SMALLER = (np.int8, np.uint8, np.int16, np.uint16, np.float16, np.int32, np.uint32, np.float32)
-_SAMPLE_OF_ARRAY = 256  # entries that show whether an array is worth trying to shrink
-_FUNCTIONS_OF_0_1_0 = {"_as_floats": "Unchanged"}  # and the classes that have taken their places
+_SAMPLE_OF_ARRAY = 256  # entries that are tried before a whole array is shrunk
+_FUNCTIONS_OF_0_1_0 = {"_as_floats": "Unchanged"}  # functions, and classes that replace them
 
 
 class Packer:
-    """Turns values into what JSON knows, and collects their arrays."""
+    """Convert values to types that JSON supports, and collect their arrays."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         self._seen: dict[int, Any] = {}  # objects that occur twice are written once
-        self._alive: list[Any] = []  # so that no identity is used again
+        self._alive: list[Any] = []  # keeps objects alive, so that no id is used again
 
     def pack(self, value: Any, where: str) -> Any:
-        """`where` is the path of attributes to the value, for complaints."""
+        """Convert a value; error messages contain `where`, the path of attributes to the value."""
         if isinstance(value, np.generic) and not isinstance(value, str):
             value = value.item()
         if value is None or isinstance(value, bool | int):
@@ -62,7 +63,7 @@ class Packer:
         ):
             return {"dtype": np.dtype(value).name}
         if isinstance(value, np.random.RandomState | np.random.Generator):
-            return None  # what was drawn is in the arrays
+            return None  # the drawn numbers are in the arrays
         return self._reference(value, where)
 
     def _reference(self, value: Any, where: str) -> Any:
@@ -91,7 +92,7 @@ class Packer:
             return {"objects": [self.pack(item, f"{where}[{i}]") for i, item in enumerate(array)]}
         if array.dtype.kind not in "biuf":
             raise TypeError(
-                f"{where} is an array of {array.dtype}, which a model file does not hold."
+                f"{where} is an array of {array.dtype}, which a model file cannot contain."
             )
         fortran = array.flags.f_contiguous and not array.flags.c_contiguous
         name = where.partition(".")[2]
@@ -124,7 +125,7 @@ class Packer:
 
 
 class Unpacker:
-    """The inverse of `Packer`, with no trust in what it is given."""
+    """The inverse of `Packer`, which checks everything it reads."""
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self._arrays = arrays
@@ -161,7 +162,7 @@ class Unpacker:
             return objects
         if "csr" in tree:
             return _sparse_rows(*(self.unpack(part) for part in tree["csr"]))
-        if "method" in tree:  # version 0.1.0 stored the method of a code, where now is the code
+        if "method" in tree:  # version 0.1.0 stored a method of the code instead of the code
             if tree["method"] != "encode":
                 raise ValueError(f"the method {tree['method']!r} is not allowed")
             return self.unpack(tree["of"])
@@ -174,7 +175,7 @@ class Unpacker:
 
 
 def _sparse_rows(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_matrix:
-    """A CSR matrix whose parts fit; SciPy's own check stops early if `indptr` ends with 0."""
+    """Return a checked CSR matrix; SciPy's own check ends early if `indptr` ends with 0."""
     if not matches(shape, tuple[int, int]):
         raise ValueError(f"a sparse matrix has the shape {shape}")
     expect_array("data of a sparse matrix", data, "biuf", (None,))
@@ -194,7 +195,7 @@ def _number_type(name: Any) -> np.dtype:
 
 
 def _shrunk(array: np.ndarray) -> np.ndarray:
-    """The same numbers in the smallest type that holds all of them exactly."""
+    """Return the same numbers in the smallest type that represents all of them exactly."""
     if array.dtype.kind == "b":
         return array
     sample = array.reshape(-1)[:_SAMPLE_OF_ARRAY]
@@ -218,11 +219,11 @@ def _survives(array: np.ndarray, smaller: Any) -> bool:
 def _complaint(value: Any, where: str) -> str:
     if callable(value) and not isinstance(value, BaseEstimator):
         return (
-            f"{where} is the function {getattr(value, '__name__', value)!r}, and a model file has "
-            f"no code in it; joblib.dump keeps its name, and loads where it can be imported."
+            f"{where} is the function {getattr(value, '__name__', value)!r}, and model files "
+            f"contain no code; joblib.dump stores its name, and joblib.load imports it."
         )
     return (
-        f"{where} is a {type(value).__module__}.{type(value).__qualname__}, and a model file holds "
-        f"maps and learners of craftmaps and classes marked @craftmaps.storage.storable; use one "
-        f"of these, or joblib.dump."
+        f"{where} is a {type(value).__module__}.{type(value).__qualname__}, and a model file can "
+        f"contain only maps and learners of craftmaps and classes marked "
+        f"@craftmaps.storage.storable; use one of these, or joblib.dump."
     )

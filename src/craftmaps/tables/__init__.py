@@ -1,4 +1,4 @@
-"""Columns of any type in, numbers out: one kind of column per file."""
+"""Encoding of tables as numbers, with one file for each kind of column."""
 
 from craftmaps.tables.encoder import TableEncoder
 

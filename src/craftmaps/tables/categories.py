@@ -11,25 +11,25 @@ from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
 from craftmaps.tables.values import Values
 
-MISSING = ""  # the level of missing values, and what an ONNX model is given for them
+MISSING = ""  # the level of missing values, and their value in the input of an ONNX model
 _MOST_LEVELS = 256
-_SHOWN_WIDTH = 40  # characters of a level in a summary, which is one line
+_SHOWN_WIDTH = 40  # characters of a level that a summary shows
 
 
 @storable
 @dataclass(frozen=True)
 class CategoryColumn:
-    """1 in the column of the level of a row and 0 in the others; an unknown level is 0 in all.
+    """A column of 0 and 1 for each level; an unknown level is 0 in all columns.
 
-    Two rows of different levels are sqrt(2) apart, as two standardized numbers are on average.
-    Columns are not divided by their standard deviations, which would set rare levels far apart
-    from all others: a level that one row in 10,000 has would be 100 away.
+    Two rows with different levels have the distance sqrt(2), like two standardized numbers on
+    average. Columns are not divided by their standard deviations, because rare levels would then be
+    far from all others: a level of one row in 10,000 would have the distance 100.
 
     Parameters
     ----------
     name : str
     levels : list of str
-        The most frequent 256 of fit, sorted; the empty string is the level of missing values.
+        The 256 most frequent levels in `fit`, sorted; the empty string is for missing values.
     """
 
     name: str
@@ -50,7 +50,7 @@ class CategoryColumn:
 
     @property
     def described(self) -> str:
-        """What the column became, in words."""
+        """Describe the encoding of the column."""
         shown = ", ".join(shorten(level, _SHOWN_WIDTH) or "missing" for level in self.levels[:5])
         more = ", ..." if len(self.levels) > 5 else ""
         return f"{len(self.levels)} levels: {shown}{more}"
@@ -64,7 +64,7 @@ class CategoryColumn:
         out[rows, columns[rows]] = 1
 
     def given(self, values: Values) -> np.ndarray:
-        """What an ONNX model is given for a column: an empty string stands for missing text."""
+        """Return the input of an ONNX model: strings that are empty if text is missing."""
         return given_texts(values)
 
     def onnx(self, g: Any, x: str) -> list[str]:
@@ -78,7 +78,7 @@ class CategoryColumn:
 
 
 def given_texts(values: Values) -> np.ndarray:
-    """Strings in which an empty one stands for a missing value."""
+    """Return strings that are empty for missing values."""
     texts = np.empty(len(values), dtype=object)
     texts[:] = _levels(values)
     return texts

@@ -1,23 +1,23 @@
-"""Dates and times written as text: which texts are dates, and which number is the day.
+"""Dates and times that are written as text.
 
-A column is read in one of four forms, which `found_form` finds from all of its texts:
+A column has one of four forms, which `found_form` finds from all of its texts:
 
 - "iso": 2024-12-31, perhaps with a time, and other ISO forms;
 - "written": also 2024/12/31, 31.12.2024, 31 Dec 2024 and Dec 31, 2024, whose order is clear;
-- "dayfirst" and "monthfirst": also 31/12/2024 or 12/31/2024, whose order the column decides.
+- "dayfirst" and "monthfirst": also 31/12/2024 or 12/31/2024, whose order other values show.
 """
 
 import re
 from collections.abc import Iterable
 from datetime import datetime
 
-FORMS = {  # with an example for error messages
+FORMS = {  # forms with examples for error messages
     "iso": "2024-12-31",
     "written": "31 Dec 2024",
     "dayfirst": "31/12/2024",
     "monthfirst": "12/31/2024",
 }
-UNDECIDED = "undecided"  # dates like 05/06/2024, and no value that tells the order
+UNDECIDED = "undecided"  # dates like 05/06/2024 in a column without a value that shows the order
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -46,9 +46,9 @@ _ORDERED = {
 
 
 def found_form(texts: Iterable[str]) -> str | None:
-    """The form in which all texts are dates; `UNDECIDED`, or None if there is no such form.
+    """Return the form in which all texts are dates, `UNDECIDED`, or None if some are not dates.
 
-    Texts such as 31/12/2024 are dates if one order of day and month makes dates of all of them.
+    Texts such as 31/12/2024 are dates if all of them are dates in the same order of day and month.
     """
     is_iso, orders, ordered = True, set(_ORDERED), False
     for text in texts:
@@ -70,7 +70,7 @@ def found_form(texts: Iterable[str]) -> str | None:
 
 
 def parsed(text: str, form: str) -> datetime:
-    """The moment that a text of a form names; ValueError if it names none."""
+    """Convert a text of a form to a moment, or raise ValueError if it is not a date."""
     text = text.strip()
     if form != "iso" and not _ISO.fullmatch(text):
         patterns = [*_CLEAR, _ORDERED[form]] if form in _ORDERED else _CLEAR
@@ -81,7 +81,7 @@ def parsed(text: str, form: str) -> datetime:
 
 
 def _moment(parts: dict[str, str | None]) -> datetime:
-    """The moment of the named parts of a match."""
+    """Return the moment of the named parts of a match."""
 
     def number(name: str) -> int:
         return int(parts.get(name) or 0)

@@ -1,4 +1,4 @@
-"""A column of dates and times: a number, and the places on cycles that the rows go through."""
+"""A column of dates and times, encoded as a number and as places on cycles."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -15,7 +15,7 @@ from craftmaps.tables.values import Values
 _DAY = 86_400.0
 _CYCLES = {"day": _DAY, "week": 7 * _DAY, "year": 365.2425 * _DAY}
 _ORDERS = ("dayfirst", "monthfirst")
-_LEAST_SHARE_OF_CYCLE = 0.5  # that rows must span, for the cycle to say more than the number
+_LEAST_SHARE_OF_CYCLE = 0.5  # a cycle is left out if rows span less, as the number says it all
 
 
 @storable
@@ -23,23 +23,23 @@ _LEAST_SHARE_OF_CYCLE = 0.5  # that rows must span, for the cycle to say more th
 class DateColumn:
     """A standardized moment in time, with the sine and cosine of the time of day, week and year.
 
-    Sine and cosine are points on a circle of radius 1, so that two random moments are sqrt(2)
-    apart on average, as two standardized numbers are. A cycle is left out if the rows of fit all
-    lie at one place on it, or go through less than half of it.
+    Sine and cosine are points on a circle of radius 1, so two random moments have the distance
+    sqrt(2) on average, like two standardized numbers. A cycle is left out if the rows of `fit` are
+    all at one place on it, or span less than half of it.
 
     Parameters
     ----------
     name : str
     scale : LinearScale or None
-        None if all moments of fit were equal, and only the indicator is left.
+        None if all moments in `fit` were equal, so that only the indicator is left.
     median : float
-        Takes the place of missing moments, in seconds since 1970.
+        Replaces missing moments, in seconds since 1970.
     indicator : bool
-        Whether moments were missing in fit.
+        Whether moments were missing in `fit`.
     cycles : list of str
-        Of "day", "week" and "year".
+        Some of "day", "week" and "year".
     form : {"iso", "written", "dayfirst", "monthfirst"}
-        How dates are written where they are text; see `craftmaps.tables.date_texts`.
+        The form of dates that are text; see `craftmaps.tables.date_texts`.
     """
 
     name: str
@@ -53,7 +53,7 @@ class DateColumn:
 
     @classmethod
     def fit(cls, name: str, values: Values, form: str | None = None) -> Self:
-        """Learn from moments, or from texts of a form; None finds it from the texts."""
+        """Learn the encoding of moments, or of texts in a form; None finds the form."""
         form = form or _found_form(values)
         x = values.moments(name, form)
         present = x[~np.isnan(x)]
@@ -77,7 +77,7 @@ class DateColumn:
 
     @property
     def described(self) -> str:
-        """What the column became, in words."""
+        """Describe the encoding of the column."""
         parts = [] if self.scale is None else ["standardized"]
         parts += [f"time of {cycle}" for cycle in self.cycles]
         parts += [f"read as {date_texts.FORMS[self.form]}"] * (self.form in _ORDERS)
@@ -98,7 +98,7 @@ class DateColumn:
             out[:, -1] = missing
 
     def given(self, values: Values) -> np.ndarray:
-        """What an ONNX model is given: seconds since 1970, and NaN for what is missing."""
+        """Return the input of an ONNX model: seconds since 1970, NaN if missing."""
         return values.moments(self.name, self.form)
 
     def onnx(self, g: Any, x: str) -> list[str]:
@@ -123,7 +123,7 @@ class DateColumn:
 
 
 def _found_form(values: Values) -> str:
-    """The form of the texts of a column; the month is first if they do not tell."""
+    """Return the form of the texts of a column; the month comes first if nothing shows it."""
     if values.kind != "text":
         return "iso"
     form = date_texts.found_form(values.distinct_texts())

@@ -1,4 +1,4 @@
-"""A table of columns of any type as rows of numbers."""
+"""Encode a table with columns of any type as rows of numbers."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -15,10 +15,10 @@ from craftmaps.storage.packing import storable
 from craftmaps.tables.fitted_columns import are_equal, fitted_columns
 from craftmaps.tables.kinds import KINDS, Column
 from craftmaps.tables.table import Table, table_of
-from craftmaps.validation import check_choice, is_integer
+from craftmaps.validation import check_choice, check_count
 
 SCALINGS = ("auto", "standard", "quantile", "none")
-_BLOCK_ROWS = 65_536  # encoded at a time
+_BLOCK_ROWS = 65_536  # rows that are encoded at a time
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -29,7 +29,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Each column becomes one or more columns of numbers, according to what it holds:
 
     - Numbers, booleans and durations are scaled. Missing values are replaced by the median, and a
-      second column marks them.
+      second column marks them. Text is read as numbers if every value is a number in the same
+      form, such as $1,234.50, 12 kg or 23:59, or a mark of a missing value, such as "?".
     - Text and categories with few different values, or levels, become one column of 0 and 1 for
       each level. Missing values are a separate level. Levels that were not in `fit` are 0 in all
       columns.
@@ -253,7 +254,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return sum(len(column.names) for column in self.columns_)
 
     def _as_fitted(self, table: Table) -> Table:
-        """The table with the columns of fit under their names."""
+        """Return the table with the columns of `fit` under their names."""
         by_name = table.named and hasattr(self, "feature_names_in_")
         if not by_name:
             if len(table.names) != self.n_features_in_:
@@ -267,7 +268,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if missing:
             raise ValueError(
                 f"the table has no column {', '.join(map(repr, missing[:5]))}, which was there in "
-                f"fit; it has {', '.join(table.names[:20])}."
+                f"fit; its columns are {', '.join(table.names[:20])}."
             )
         return table
 
@@ -299,10 +300,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS)
-        if not is_integer(self.max_levels) or self.max_levels < 1:
-            raise ValueError(
-                f"max_levels must be an integer of at least 1, got {self.max_levels!r}."
-            )
+        check_count("max_levels", self.max_levels)
         if self.dtype not in _FLOATS:
             raise ValueError(f"dtype must be np.float32 or np.float64, got {self.dtype!r}.")
         if self.columns is not None and not isinstance(self.columns, Mapping):

@@ -1,4 +1,4 @@
-"""What the columns of a table become: one fitted encoding for each column that is kept."""
+"""Fit an encoding to each column of a table."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -15,8 +15,9 @@ from craftmaps.tables.kinds import (
     is_key,
     looks_numeric,
 )
+from craftmaps.tables.numbers import NumberColumn
 from craftmaps.tables.table import Table
-from craftmaps.tables.values import CannotEncodeError
+from craftmaps.tables.values import CannotEncodeError, Values
 from craftmaps.validation import warn
 
 _DOUBTS = {
@@ -27,18 +28,18 @@ _DOUBTS = {
     "number": "the values of {listed} look like numbers, such as {example!r}, but are encoded as "
     "text",
 }
-_IN_PYTHON = {  # what helps, by the doubt
+_IN_PYTHON = {  # advice for each doubt
     "key": "drop it with TableEncoder(columns={{{name!r}: 'drop'}}), unless it says something "
     "about new rows",
     "order": "use TableEncoder(columns={{{name!r}: 'dayfirst'}}), or 'date' if the month comes "
     "first",
-    "number": "convert them to numbers, for instance with pandas.read_csv(..., decimal=','), or "
-    "keep them with TableEncoder(columns={{{name!r}: 'text'}})",
+    "number": "use TableEncoder(columns={{{name!r}: 'number'}}), or 'text' or 'category' to keep "
+    "them",
 }
 
 
 class DoubtfulColumnWarning(UserWarning):
-    """Columns that were encoded, but perhaps not as they should be.
+    """Warning about columns that may need another encoding.
 
     Attributes
     ----------
@@ -54,7 +55,7 @@ class DoubtfulColumnWarning(UserWarning):
         self.names, self.doubt, self.example = names, doubt, example
 
     def worded(self, advice: Mapping[str, str]) -> str:
-        """The warning as one sentence, with the advice for its doubt."""
+        """Return the warning as one sentence, with the advice for its doubt."""
         listed = ", ".join(map(repr, self.names))
         doubt = _DOUBTS[self.doubt].format(listed=listed, example=self.example)
         return f"{doubt}; {advice[self.doubt].format(name=self.names[0])}."
@@ -111,9 +112,12 @@ def fitted_columns(
             dropped[name] = "the same in all rows"
         else:
             kind = given.get(name) or found_kind(values, max_levels)
-            columns.append(fitted_column(name, values, kind, scaling))
+            column = fitted_column(name, values, kind, scaling)
+            columns.append(column)
             if name in given or kind == "date":
                 continue
+            if isinstance(column, NumberColumn):
+                values = Values("number", column.given(values))
             if has_undecided_dates(values):
                 undecided.append(name)
             elif kind == "text" and looks_numeric(values):
@@ -130,7 +134,7 @@ def fitted_columns(
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Whether two columns, or parts of them, hold the same values."""
+    """Whether two columns, or parts of them, contain the same values."""
     if not is_dataclass(one):
         return bool(np.array_equal(one, other))
     return type(one) is type(other) and all(

@@ -1,11 +1,11 @@
-"""Which kind a column is of, and whether it looks like a key."""
+"""Find the kind of a column, and whether it looks like a key."""
 
 import re
 from typing import Any
 
 import numpy as np
 
-from craftmaps.tables import date_texts
+from craftmaps.tables import date_texts, number_texts
 from craftmaps.tables.categories import CategoryColumn
 from craftmaps.tables.dates import DateColumn
 from craftmaps.tables.numbers import NumberColumn
@@ -15,43 +15,41 @@ from craftmaps.tables.values import Values
 KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
 _KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
-_LEAST_KEYS = 100  # rows, below which nothing is said about keys
-# Codes have leading zeros. The decimal point may be a comma, and thousands may be set apart.
-_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|[1-9]\d{0,2}([.,' ]\d{3})+)([.,]\d+)?")
+_MIN_ROWS_OF_KEYS = 100  # with fewer rows, no column counts as a key
 
 
 def found_kind(values: Values, max_levels: int) -> str:
-    """The kind that the values of a column speak for."""
+    """Return the kind of a column, judged by its values."""
     if values.kind != "text":
         return values.kind
     distinct = values.distinct_texts()
     if date_texts.found_form(distinct) in date_texts.FORMS:
         return "date"
+    if not all(map(number_texts.is_plain, distinct)) and number_texts.found_form(distinct):
+        return "number"
     return "category" if len(distinct) <= max_levels else "text"
 
 
 def has_undecided_dates(values: Values) -> bool:
-    """Whether all values are dates such as 05/06/2024, in which day and month may be swapped."""
+    """Whether all values are dates such as 05/06/2024, whose day and month may be swapped."""
     if values.kind != "text":
         return False
     return date_texts.found_form(values.distinct_texts()) == date_texts.UNDECIDED
 
 
 def looks_numeric(values: Values) -> bool:
-    """Whether the values of a column of text are numbers, written with a point or a comma."""
-    if values.kind != "text":
-        return False
-    return all(_NUMBER.fullmatch(text.strip()) for text in values.distinct_texts())
+    """Whether the values of a column of text are plain numbers, which may have been kept so."""
+    return values.kind == "text" and number_texts.found_form(values.distinct_texts()) is not None
 
 
 def is_constant(values: Values) -> bool:
-    """Whether all rows have the same value; a missing value is another one."""
+    """Whether all rows have the same value, where a missing value differs from all others."""
     data, missing = values.data, values.is_missing()
     return not missing.any() and bool((data == data[0]).all())
 
 
 def fitted_column(name: str, values: Values, kind: str, scaling: str) -> Column:
-    """The encoding of a column of a kind."""
+    """Fit the encoding for a kind of column."""
     if kind == "number":
         return NumberColumn.fit(name, values, scaling)
     if kind in ("date", "dayfirst"):
@@ -60,8 +58,8 @@ def fitted_column(name: str, values: Values, kind: str, scaling: str) -> Column:
 
 
 def is_key(name: str, values: Values) -> bool:
-    """Whether a column looks like numbers of rows, or like keys: no two rows are alike."""
-    if len(values) < _LEAST_KEYS or values.kind not in ("number", "text"):
+    """Whether a column looks like row numbers or keys, with a different value in each row."""
+    if len(values) < _MIN_ROWS_OF_KEYS or values.kind not in ("number", "text"):
         return False
     if values.kind == "text":
         texts = values.data.tolist()
@@ -75,5 +73,5 @@ def is_key(name: str, values: Values) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is one word with a digit in it, as keys are."""
+    """Whether a text is one word with a digit in it, like a key."""
     return any(map(str.isdigit, text)) and not any(map(str.isspace, text))

@@ -1,9 +1,9 @@
 """Pairs and triples of neighboring characters in many strings at once.
 
-The number of a character, counted from 1, takes 21 bits, so that up to three of them make one exact
-64-bit key. A string begins with START and ends with END, which are no characters: "ab" at the
-beginning is another triple than "ab" elsewhere. Upper and lower case are the same, where one
-character is the other.
+The number of a character, counted from 1, takes 21 bits, so up to three characters make one exact
+64-bit key. A string begins with the mark START and ends with the mark END, so "ab" at the beginning
+is a different triple from "ab" elsewhere. Upper and lower case are the same if each is a single
+character.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ _HIGHEST = 0x110000
 
 
 def codes_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The characters of all strings one after another with their marks, and where each ends."""
+    """Return the characters of all strings with their marks, and the end of each string."""
     ends = np.cumsum([len(text) + 2 for text in texts], dtype=np.int64)
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     codes = np.zeros(ends[-1], np.uint64)
@@ -34,26 +34,26 @@ def codes_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lower(code: int) -> int:
-    """A character in lower case, or the character itself if that would be several."""
+    """Return a character in lower case, or unchanged if its lower case has several characters."""
     text = chr(code).lower()
     return ord(text) if len(text) == 1 else code
 
 
 def keys_of(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The keys of all n-grams of all strings, and the number of the string of each."""
+    """Return the keys of all n-grams of all strings, and for each key the number of its string."""
     codes, _ = codes_of(texts)
     string = np.cumsum(codes == START) - 1
     pair = (codes[:-1] << np.uint64(_BITS)) | codes[1:]
     triple = (pair[:-1] << np.uint64(_BITS)) | codes[2:]
     in_one = codes[:-1] != END
-    pairs = in_one & (codes[:-1] != START) & (codes[1:] != END)  # of characters alone
+    pairs = in_one & (codes[:-1] != START) & (codes[1:] != END)  # pairs without marks
     triples = in_one[:-1] & (codes[1:-1] != END)
     keys = np.concatenate([pair[pairs], triple[triples]])
     return keys, np.concatenate([string[:-1][pairs], string[:-2][triples]])
 
 
 def presence(texts: list[str], vocabulary: np.ndarray) -> sparse.csr_matrix:
-    """Which n-grams of a sorted vocabulary of keys each string contains, as 0 and 1."""
+    """Return 1 for each n-gram of a sorted vocabulary of keys that a string contains, else 0."""
     codes, ends = codes_of(texts)
     room = np.minimum(2 * np.diff(ends, prepend=0), len(vocabulary)).sum()
     indices = np.empty(room, np.int64)
@@ -64,7 +64,7 @@ def presence(texts: list[str], vocabulary: np.ndarray) -> sparse.csr_matrix:
 
 
 def counted(texts: list[str], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All keys that occur, sorted, and the total of `counts` over the strings that contain each."""
+    """Return all keys, sorted, and for each the total of `counts` over strings that contain it."""
     keys, strings = keys_of(texts)
     distinct, places = np.unique(keys, return_inverse=True)
     cells = np.unique(strings * len(distinct) + places)
@@ -74,14 +74,14 @@ def counted(texts: list[str], counts: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def characters(key: int) -> list[int]:
-    """The characters of a key."""
+    """Return the characters of a key."""
     mask = (1 << _BITS) - 1
     parts = [key >> (2 * _BITS), (key >> _BITS) & mask, key & mask]
     return [part if part in (START, END) else part - 1 for part in parts if part]
 
 
 def pattern(key: int, cases: dict[int, list[int]]) -> str:
-    """A regular expression that a string matches as a whole if it contains the n-gram of a key."""
+    """Return a regular expression for whole strings that contain the n-gram of a key."""
     codes = characters(key)
     before = "" if codes[0] == START else ".*"
     after = "" if codes[-1] == END else ".*"
@@ -91,7 +91,7 @@ def pattern(key: int, cases: dict[int, list[int]]) -> str:
 
 @cache
 def cases_of() -> dict[int, list[int]]:
-    """For each lower-case character all characters that become it."""
+    """Return, for each lower-case character, all characters with this lower case."""
     cases: dict[int, list[int]] = {}
     for code in range(_HIGHEST):
         if lower(code) != code:

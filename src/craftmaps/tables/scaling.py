@@ -1,4 +1,4 @@
-"""How a column of numbers is scaled: by its mean and spread, or by its quantiles."""
+"""Scaling of a column of numbers by its mean and spread, or by its quantiles."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ _HEAVY_TAILS = 10.0  # kurtosis; an exponential distribution has 9, and a normal
 @storable
 @dataclass(frozen=True)
 class LinearScale:
-    """(x - center) / scale."""
+    """The scaling (x - center) / scale."""
 
     center: float
     scale: float
@@ -24,7 +24,7 @@ class LinearScale:
 
     @classmethod
     def standard(cls, x: np.ndarray) -> Self:
-        """Mean 0 and standard deviation 1 for the numbers x, which are not all equal."""
+        """Return the scaling of x, not all equal, to mean 0 and standard deviation 1."""
         largest = float(np.abs(x).max())  # squares of very large numbers would overflow
         unit = x / largest
         return cls(float(unit.mean()) * largest, float(unit.std()) * largest)
@@ -53,7 +53,7 @@ class Unscaled:
         return x
 
     def onnx(self, g: Any, x: str) -> str:
-        """The tensor itself."""
+        """Return the tensor itself."""
         return x
 
 
@@ -62,9 +62,9 @@ class Unscaled:
 class QuantileCurve:
     """A smooth increasing curve from quantiles of a column to quantiles of a normal distribution.
 
-    Between knots it is the cubic with the given heights and slopes at both, which is monotone
-    because a slope is at most twice the lesser of the slopes of the two chords beside it. Outside
-    of the knots it is a straight line that is no steeper than the curve is on average.
+    Between two knots it is the cubic with the given heights and slopes at the knots. It is monotone
+    because each slope is at most twice the smaller slope of the neighboring chords. Outside of the
+    knots it is a straight line, which is no steeper than the curve on average.
     """
 
     knots: np.ndarray
@@ -74,7 +74,7 @@ class QuantileCurve:
 
     @classmethod
     def of(cls, x: np.ndarray) -> Self:
-        """The curve for the numbers x, which are not all equal."""
+        """Fit the curve to the numbers x, which are not all equal."""
         distinct, counts = np.unique(x, return_counts=True)
         shares = (np.cumsum(counts) - counts / 2) / len(x)  # equal numbers share a rank
         z = norm.ppf(shares)
@@ -134,7 +134,7 @@ class QuantileCurve:
 
 
 def scale_for(x: np.ndarray, scaling: str) -> Any:
-    """The scale of numbers x, which are not all equal, by a name; "auto" looks at the tails."""
+    """Fit the named scaling to numbers x, not all equal; "auto" depends on their tails."""
     if scaling == "none":
         return Unscaled()
     linear = LinearScale.standard(x)
@@ -144,7 +144,7 @@ def scale_for(x: np.ndarray, scaling: str) -> Any:
 
 
 def _onnx_chosen(g: Any, interval: str | None, row: np.ndarray) -> str:
-    """The entry of `row` for the interval of each number; the only one without intervals."""
+    """Add the entry of `row` for the interval of each number, or the only entry if None."""
     return str(g.constant(row[:1]) if interval is None else g.add("Gather", row, interval, axis=0))
 
 

@@ -1,6 +1,7 @@
-"""A table of any library as named columns and rows that can be chosen by their places."""
+"""A table of any library, as named columns whose rows can be chosen by their places."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -13,18 +14,18 @@ from craftmaps.tables import values
 from craftmaps.tables.values import CannotEncodeError, Values
 
 _ROWS_TO_LOOK_AT = 100
-_LAZY_ROWS = 65_536  # of a lazy frame, collected at a time
+_LAZY_ROWS = 65_536  # rows of a lazy frame that are collected at a time
 
 
 class Table:
-    """Columns by name, of equal lengths.
+    """Columns of equal lengths by their names.
 
     Parameters
     ----------
     columns : mapping of names to arrays, narwhals series or `Values`; or a narwhals data frame
     n_rows : int
     named : bool
-        Whether columns are found by their names, and not by their places.
+        Whether columns are matched by their names rather than their places.
     """
 
     def __init__(self, columns: Any, n_rows: int, named: bool) -> None:
@@ -53,7 +54,7 @@ class Table:
             )
 
     def __getitem__(self, rows: Any) -> Self:
-        """Some rows, by a slice or by their places."""
+        """Choose rows by a slice or by their places."""
         if isinstance(rows, slice):
             rows = slice(*rows.indices(self.n_rows))
             n_rows = len(range(self.n_rows)[rows])
@@ -68,19 +69,19 @@ class Table:
         return type(self)(some, n_rows, self.named)
 
     def read(self, name: str) -> Values:
-        """The values of a column."""
+        """Return the values of a column."""
         try:
             return values.read(self._columns[name])
         except CannotEncodeError as error:
             raise CannotEncodeError(f"column {name!r} has {error}") from None
 
     def loaded(self) -> Self:
-        """The table with columns that were read, which can be sent to other processes."""
+        """Return the table with all columns read, which can be sent to other processes."""
         columns = {name: self.read(name) for name in self.names}
         return type(self)(columns, self.n_rows, self.named)
 
     def renamed(self, names: Sequence[str]) -> Self:
-        """The table with other names for its columns, in their order."""
+        """Return the table with other names for its columns, in their order."""
         if isinstance(self._columns, nw.DataFrame):
             columns = {new: self._columns[old] for new, old in zip(names, self.names, strict=True)}
         else:
@@ -94,7 +95,7 @@ class LazyTable(Table):
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "slice"):
             raise TypeError(
-                f"a {type(frame).__module__}.{type(frame).__qualname__} is read by partition: use "
+                f"a {type(frame).__module__}.{type(frame).__qualname__} has partitions: use "
                 f"craftmaps.scale.dask or craftmaps.scale.spark, or collect it first."
             )
         self._lazy = frame
@@ -108,7 +109,7 @@ class LazyTable(Table):
         return self._names
 
     def __getitem__(self, rows: Any) -> Table:  # type: ignore[override]
-        """Some rows, by a slice or by their places, which rise."""
+        """Choose rows by a slice or by their places in increasing order."""
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(self.n_rows)
             return table_of(self._lazy.slice(start, max(stop - start, 0)).collect())
@@ -120,7 +121,7 @@ class LazyTable(Table):
         return stacked(parts) if parts else self[:0]
 
     def read(self, name: str) -> Values:
-        """The values of a column."""
+        """Return the values of a column."""
         return table_of(self._lazy.select([name]).collect()).read(name)
 
 
@@ -133,7 +134,7 @@ def is_table(X: Any) -> bool:
 
 
 def column_of_text(X: Any) -> str | None:
-    """The name of the first column of a data frame whose first values are text or dates."""
+    """Return the first column of a data frame whose first values are text or dates, or None."""
     if not is_table(X):
         return None
     few = table_of(X)[:_ROWS_TO_LOOK_AT]
@@ -141,7 +142,7 @@ def column_of_text(X: Any) -> str | None:
 
 
 def has_gaps(X: Any) -> bool:
-    """Whether X is dense, and has missing numbers or values that are no numbers."""
+    """Whether X is dense and has missing values or values that are not numbers."""
     if sparse.issparse(X) or is_table(X):
         return False
     array = np.asarray(X)
@@ -151,7 +152,7 @@ def has_gaps(X: Any) -> bool:
 
 
 def table_of(X: Any) -> Table:
-    """The table that X is: a data frame, an Arrow table or batch, a dict, or a dense array."""
+    """Return a data frame, an Arrow table or batch, a dict or a dense array as a table."""
     if isinstance(X, Table):
         return X
     if _is_mapping(X):
@@ -170,7 +171,7 @@ def table_of(X: Any) -> Table:
 
 
 def stacked(tables: Sequence[Table]) -> Table:
-    """Rows of several tables as one, with the columns of the first."""
+    """Stack the rows of several tables, with the columns of the first table."""
     if len(tables) == 1:
         return tables[0]
     columns = {
@@ -198,20 +199,13 @@ def _of_mapping(columns: Mapping[Any, Any]) -> Table:
         series[name] = one if isinstance(one, nw.Series | Values) else _vector(name, one)
     lengths = {name: len(column) for name, column in series.items()}
     if len({*lengths.values()}) > 1:
-        (short, n), (other, m) = (
-            min(lengths.items(), key=_length),
-            max(lengths.items(), key=_length),
-        )
+        (short, n), *_, (other, m) = sorted(lengths.items(), key=itemgetter(1))
         raise ValueError(f"column {short!r} has {n} rows and column {other!r} has {m}.")
     return Table(series, next(iter(lengths.values()), 0), named=True)
 
 
-def _length(item: tuple[str, int]) -> int:
-    return item[1]
-
-
 def _vector(name: str, column: Any) -> np.ndarray:
-    """A sequence as one array; mixed types stay objects."""
+    """Convert a sequence to an array; mixed types stay objects."""
     if isinstance(column, str) or not hasattr(column, "__len__"):
         raise TypeError(f"column {name!r} must be a sequence of values, got {column!r}.")
     array = column if isinstance(column, np.ndarray) else np.asarray(column, dtype=object)
@@ -235,7 +229,7 @@ def _is_batch(X: Any) -> bool:
 
 
 def _native(X: Any) -> Any:
-    """A narwhals frame of X, or None if X is no data frame."""
+    """Return X as a narwhals frame, or None if X is not a data frame."""
     if isinstance(X, np.ndarray | list | tuple | int | float | str) or sparse.issparse(X):
         return None
     try:

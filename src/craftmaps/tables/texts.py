@@ -1,4 +1,4 @@
-"""A column of text with many different values: what its strings have in common."""
+"""A column of text with many different values, encoded by the characters of its strings."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -16,20 +16,21 @@ from craftmaps.tables.values import Values
 
 _MOST_NGRAMS = 512
 _MOST_COLUMNS = 64
-_LEAST_SHARE = 1e-6  # of the largest eigenvalue, below which a direction is noise
+_LEAST_SHARE = 1e-6  # directions with a smaller share of the largest eigenvalue are noise
 _STRINGS_AT_A_TIME = 16_384
 
 
 @storable
 @dataclass(frozen=True)
 class TextColumn:
-    """Principal components of the pairs and triples of characters that a string contains.
+    """Principal components of the pairs and triples of characters in a string.
 
-    The n-grams that most rows of fit contain are the vocabulary. A string is the vector of those
-    that it contains, each weighted by log((1 + n) / (1 + its rows)) + 1, divided by its length. Its
-    64 leading components are encoded, on a scale on which the rows of fit have a mean squared
-    distance of 1 from their mean, as a standardized number has. New strings that share n-grams with
-    known ones are close to them, and a missing string is at the mean.
+    The vocabulary consists of the n-grams that most rows of `fit` contain. A string becomes a
+    vector with the weight log((1 + n) / (1 + n_k)) + 1 for each of its n-grams, where n_k of n rows
+    contain the n-gram. The vector is divided by its length. Its 64 leading principal components are
+    scaled so that the rows of `fit` have a mean squared distance of 1 from their mean, like a
+    standardized number. New strings are close to known strings with the same n-grams, and a missing
+    string is at the mean.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class TextColumn:
     components : ndarray of shape (n_ngrams, n_columns)
     mean : ndarray of shape (n_columns,)
     indicator : bool
-        Whether strings were missing in fit.
+        Whether strings were missing in `fit`.
     """
 
     name: str
@@ -78,7 +79,7 @@ class TextColumn:
 
     @property
     def described(self) -> str:
-        """What the column became, in words."""
+        """Describe the encoding of the column."""
         parts = [f"{len(self.mean)} components of {len(self.vocabulary)} character n-grams"]
         return ", ".join(parts + ["indicator of missing"] * self.indicator)
 
@@ -103,7 +104,7 @@ class TextColumn:
             out[:, -1] = missing
 
     def given(self, values: Values) -> np.ndarray:
-        """What an ONNX model is given for a column: an empty string stands for missing text."""
+        """Return the input of an ONNX model: strings that are empty if text is missing."""
         return given_texts(values)
 
     def onnx(self, g: Any, x: str) -> list[str]:
@@ -135,13 +136,13 @@ class TextColumn:
 
 
 def _distinct(texts: list[Any]) -> tuple[list[Any], np.ndarray]:
-    """The different strings in the order of their first rows, and the place of each row's."""
+    """Return the distinct strings in the order of their first rows, and the place of each row."""
     places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     return list(places), np.array([places[text] for text in texts], np.int64)
 
 
 def _vocabulary(texts: list[str], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The n-grams that most rows contain, and the weight of each."""
+    """Return the n-grams that most rows contain, and their weights."""
     keys, rows = ngrams.counted(texts, counts)
     frequent = np.sort(np.argsort(-rows, kind="stable")[:_MOST_NGRAMS])
     keys, rows = keys[frequent], rows[frequent]
@@ -149,10 +150,10 @@ def _vocabulary(texts: list[str], counts: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _unit_rows(texts: list[str], vocabulary: np.ndarray, weights: np.ndarray) -> Any:
-    """Weighted presence of n-grams in each string, divided by its length.
+    """Return the weighted n-grams of each string as rows of length 1.
 
-    Products of sparse rows are added up row by row, so that the encoding of a row does not
-    depend on the other rows, to the last bit.
+    Rows are sparse, because products of sparse rows are computed row by row. So the encoding of a
+    row does not depend on other rows, to the last bit.
     """
     present = ngrams.presence(texts, vocabulary)
     lengths = np.sqrt(present @ np.square(weights))

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from craftmaps.tables import date_texts
+from craftmaps.tables.number_texts import NumberForm, is_mark
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -21,7 +22,7 @@ _NOT_ENCODED = (
 
 
 class CannotEncodeError(TypeError):
-    """A column holds something that is no number, text or time; the text says what."""
+    """Raised for a column with values that are not numbers, text or times."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Values:
         return len(self.data)
 
     def take(self, rows: Any) -> Self:
-        """The values at some places, or in a slice."""
+        """Return the values at some places, or in a slice."""
         return type(self)(self.kind, self.data[rows])
 
     def is_missing(self) -> np.ndarray:
@@ -54,7 +55,7 @@ class Values:
         return np.asarray(np.isnan(self.data))
 
     def texts(self) -> np.ndarray:
-        """The values as strings; whole numbers are written without a decimal point."""
+        """Return the values as strings, with whole numbers without a decimal point."""
         if self.kind == "text":
             return self.data
         distinct, places = np.unique(self.data, return_inverse=True)
@@ -62,20 +63,26 @@ class Values:
         texts = [None if value != value else write(value) for value in distinct.tolist()]
         return _objects(texts)[places]
 
-    def numbers(self, name: str) -> np.ndarray:
-        """The values as float64; a sentence about the column `name` if they are no numbers."""
+    def numbers(self, name: str, form: NumberForm | None = None) -> np.ndarray:
+        """Return the values as float64; errors mention the column `name`.
+
+        Text is read in the given form, or as Python reads numbers. Marks of missing values are NaN.
+        """
         if self.kind in ("number", "nothing"):
             return self.data
         if self.kind == "date":
             raise ValueError(f"column {name!r} should hold numbers, but holds dates.")
-        return self._parsed(float, f"column {name!r} should hold numbers")
+        if form is None:
+            wanted = f"column {name!r} should hold numbers"
+            return self._parsed(lambda text: np.nan if is_mark(text) else float(text), wanted)
+        return self._parsed(form.parsed, f"column {name!r} should hold numbers as {form.example}")
 
     def distinct_texts(self) -> list[str]:
-        """The different strings of a column of text, without missing ones."""
+        """Return the distinct strings of a column of text, without missing values."""
         return [text for text in dict.fromkeys(self.data.tolist()) if text is not None]
 
     def moments(self, name: str, form: str = "iso") -> np.ndarray:
-        """The values as seconds since 1970; text is read in a form of `date_texts`."""
+        """Return the values as seconds since 1970; text has a form of `date_texts`."""
         if self.kind in ("date", "nothing"):
             return self.data
         if self.kind == "number":
@@ -94,14 +101,14 @@ class Values:
 
 
 def read(column: Any) -> Values:
-    """The values of a narwhals series, a NumPy array, or of what was read already."""
+    """Return the values of a narwhals series, a NumPy array, or `Values`."""
     if isinstance(column, Values):
         return column
     return _of_series(column) if isinstance(column, nw.Series) else _of_array(column)
 
 
 def stacked(parts: Sequence[Values]) -> Values:
-    """The values of a column from several blocks of rows as one."""
+    """Stack the values of a column from several blocks of rows."""
     kinds = {part.kind for part in parts} - {"nothing"}
     if len(kinds) > 1:
         return _text([value for part in parts for value in part.texts().tolist()])
@@ -152,7 +159,7 @@ def _of_array(array: np.ndarray) -> Values:
 
 
 def _of_objects(values: list[Any]) -> Values:
-    """Python objects of one or several types."""
+    """Return the values of Python objects of one or several types."""
     values = [None if is_missing(value) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
     for kind in kinds:
@@ -168,7 +175,7 @@ def _of_objects(values: list[Any]) -> Values:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an object stands for a value that is missing: None, NaN, NaT or pandas' NA."""
+    """Whether an object is a missing value: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ == "NAType":
         return True
     return not isinstance(value, _NOT_ENCODED) and bool(value != value)
@@ -189,16 +196,8 @@ def _number(data: np.ndarray) -> Values:
 
 
 def _text(values: list[Any]) -> Values:
-    """Strings, categories or a mixture of objects, each as a string."""
-    kinds = set(map(type, values))
-    if kinds <= {str}:
-        texts = [value or None for value in values]
-    elif len(kinds - {str, type(None), float}) == 0:
-        texts = [
-            value or None if type(value) is str else _as_text_or_none(value) for value in values
-        ]
-    else:
-        texts = [None if is_missing(value) else _as_text(value) or None for value in values]
+    """Convert strings, categories or a mixture of objects to strings."""
+    texts = [value or None if type(value) is str else _as_text_or_none(value) for value in values]
     data = _objects(texts)
     if all(text is None for text in texts):
         return Values("nothing", np.full(len(texts), np.nan))
@@ -206,11 +205,11 @@ def _text(values: list[Any]) -> Values:
 
 
 def _as_text_or_none(value: Any) -> str | None:
-    return None if is_missing(value) else _as_text(value)
+    return None if is_missing(value) else _as_text(value) or None
 
 
 def _as_text(value: Any) -> str:
-    """A value as a level of a category: 1, 1.0 and True are the same level."""
+    """Convert a value to a level of a category: 1, 1.0 and True are the same level."""
     is_whole = isinstance(value, Integral | np.bool_) or (
         isinstance(value, float | np.floating) and value.is_integer()
     )
@@ -228,7 +227,7 @@ def _objects(values: list[Any]) -> np.ndarray:
 
 
 def _moment(value: Any) -> float:
-    """Seconds since 1970 by the clock on the wall: a time zone is left out."""
+    """Return seconds since 1970 in local time, without the time zone."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     if not isinstance(value, datetime):

@@ -1,1 +1,1 @@
-"""Ways to solve for coefficients, one per file."""
+"""Solvers for the coefficients, one per file."""

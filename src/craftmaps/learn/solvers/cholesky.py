@@ -1,4 +1,4 @@
-"""One alpha: one Cholesky factorization of H + alpha P serves all targets."""
+"""Solver for one alpha: one Cholesky factorization of H + alpha P for all targets."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from craftmaps.learn.solvers.solution import LeftOut, Solution, intercept_of, wa
 
 
 class Cholesky:
-    """Solutions and leverages of one ridge problem, each by a factorization of its own.
+    """Solutions and leverages of one ridge problem; each call factors the system again.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Cholesky:
         self._eps = float(np.finfo(equations.precision).eps)
 
     def solve(self, alpha: float) -> Solution:
-        """The solution at one alpha."""
+        """Return the solution for one alpha."""
         equations = self._equations
         if in_place(self._fit_intercept, self._penalty is not None):
             with equations.lent() as lower:
@@ -45,10 +45,11 @@ class Cholesky:
         return Solution(coef, intercept, alpha, jitter, factored.condition)
 
     def leverages(self, Z: np.ndarray, alpha: float) -> np.ndarray:
-        """z^T (H + alpha P)^-1 z for rows z (about the mean, and 1 / n more, with an intercept).
+        """Return z^T (H + alpha P)^-1 z for each row z.
 
-        Times its weight, this is a row's entry h in the diagonal of the hat matrix: had the row
-        been left out, its residual e would have been e / (1 - h).
+        With an intercept, z is taken about the mean, and 1 / n is added. The result times the
+        weight of the row is its entry h in the diagonal of the hat matrix. If the row were left
+        out, its residual e would become e / (1 - h).
         """
         equations = self._equations
         change, factored, _ = self._reduced(alpha)
@@ -58,7 +59,7 @@ class Cholesky:
         return np.asarray(factored.squares(rows) + free + self._fit_intercept / equations.weight)
 
     def root(self, alpha: float) -> np.ndarray:
-        """R with (H + alpha P)^-1 = R R^T, of as many columns as its rank."""
+        """Return R with (H + alpha P)^-1 = R R^T and as many columns as its rank."""
         change, factored, _ = self._reduced(alpha)
         inside, free = change.matrices(self._equations.n_features)
         root = factored.inverse_root()
@@ -67,9 +68,9 @@ class Cholesky:
     def left_out_predictions(
         self, held: LeftOut, fitted: np.ndarray, alpha: Any
     ) -> tuple[np.ndarray, bool]:
-        """Leave-one-out predictions, from those of the model, and whether all of them are clear.
+        """Return leave-one-out predictions, and whether rounding spoils none of them.
 
-        alpha is a number, or one per target.
+        `fitted` are the predictions of the model, and alpha is a number or one per target.
         """
         predicted, clear = np.empty_like(held.Y), True
         alphas = np.broadcast_to(alpha, fitted.shape[1:])
@@ -80,7 +81,7 @@ class Cholesky:
         return predicted, clear
 
     def _reduced(self, alpha: float) -> tuple[Any, Factor, np.ndarray]:
-        """The change of coordinates, the factor, and the right side in these coordinates."""
+        """Return the change of coordinates, the factor, and the right side in new coordinates."""
         change = whitening(self._penalty, self._equations.precision)
         lower, right, _ = change.reduce(*self._equations.system(self._fit_intercept))
         return change, factor(lower, alpha, self._eps), right

@@ -1,7 +1,7 @@
-"""Which solver runs: the one place of choice.
+"""The choice of a solver.
 
-"Kept" means that all rows are still held as features, which `fit` does if there are fewer rows than
-features, and a stream does until its buffer of `block_rows` rows is full.
+"Kept" means that all rows are still held as features. `fit` holds them if there are fewer rows than
+features, and a stream until its buffer of `block_rows` rows is full.
 
 | rows n, features E    | penalty | alpha                               | solver              |
 |-----------------------|---------|-------------------------------------|---------------------|
@@ -10,11 +10,11 @@ features, and a stream does until its buffer of `block_rows` rows is full.
 | any other             | any     | a number, or "auto" for all targets | cholesky            |
 | any other             | any     | "gcv", a sequence, or one per target | path               |
 
-The span of n kept rows turns the problem into one of at most n features, for which the last two
-rows of the table decide. "auto" factors H once for each of about eight alphas. The path is
-one eigen-decomposition for all alphas, at the price of about thirty factorizations. For a sequence
-of alphas, each fold is solved by a path, and all rows then by the row of the table that fits the
-chosen alpha.
+The span of n kept rows turns the problem into a problem with at most n features, for which the last
+two lines of the table decide. "auto" factors H once for each of about eight alphas. The path takes
+one eigen-decomposition for all alphas, which costs as much as about thirty factorizations. For a
+sequence of alphas, a path solves each fold, and the line of the table for the chosen alpha says
+what solves all rows.
 """
 
 from enum import StrEnum
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-MANY_ROWS = 16384  # beyond which the products of all pairs of rows are avoided if possible
-DOUBLE_PRECISION_FEATURES = 2048  # up to which products are taken in float64, which costs little
+MANY_ROWS = 16384  # above this, products of all pairs of rows are avoided if possible
+DOUBLE_PRECISION_FEATURES = 2048  # up to this, products are float64, which costs little
 
 
 class Solver(StrEnum):
@@ -38,7 +38,7 @@ class Solver(StrEnum):
 def choose(
     n_kept: int | None, n_features: int, alpha: Any, *, penalized: bool, per_target: bool
 ) -> Solver:
-    """The solver of the table above.
+    """Return the solver that the table above gives.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ def choose(
     >>> choose(500, 1024, "auto", penalized=False, per_target=False)
     <Solver.SPAN: 'span'>
     """
-    shared = is_number(alpha) or (is_auto(alpha) and not per_target)
+    shared = is_scalar(alpha) or (is_auto(alpha) and not per_target)
     if n_kept is not None and n_kept < n_features and not penalized:
         return Solver.CONJUGATE_GRADIENTS if n_kept > MANY_ROWS and shared else Solver.SPAN
     return Solver.CHOLESKY if shared else Solver.PATH
 
 
-def is_number(alpha: Any) -> bool:
+def is_scalar(alpha: Any) -> bool:
     """Whether alpha is one number."""
     return not isinstance(alpha, str) and np.ndim(alpha) == 0
 
@@ -76,5 +76,5 @@ def is_auto(alpha: Any) -> bool:
 
 
 def is_sequence(alpha: Any) -> bool:
-    """Whether alpha is several numbers, among which folds choose."""
+    """Whether alpha is a sequence of numbers to choose from by cross-validation."""
     return not isinstance(alpha, str) and np.ndim(alpha) > 0

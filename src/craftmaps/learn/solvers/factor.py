@@ -11,17 +11,18 @@ from scipy.linalg import (
     solve_triangular,
 )
 
-# Beyond this size dpotrf of OpenBLAS on two threads ends the process (github.com/OpenMathLib/
-# OpenBLAS/issues/2562): at 24,000 with its version 0.3.30, at 20,000 not yet.
+# With two threads, dpotrf of OpenBLAS 0.3.30 crashes the process at size 24,000, but not at 20,000
+# (github.com/OpenMathLib/OpenBLAS/issues/2562).
 _MAX_DPOTRF_SIZE = 16384
 _BLOCK = 4096
+_STRIP = 128  # rows that are mirrored at a time
 
 
 @dataclass
 class Factor:
-    """The Cholesky factor U of S (A + alpha I) S + jitter I, S = diag(scale).
+    """The Cholesky factor U of S (A + alpha I) S + jitter I for S = diag(scale).
 
-    condition is LAPACK's estimate in the 1-norm.
+    `condition` is LAPACK's estimate in the 1-norm.
     """
 
     upper: np.ndarray
@@ -30,17 +31,17 @@ class Factor:
     condition: float
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """(A + alpha I + jitter S^-2)^-1 times `right`."""
+        """Return (A + alpha I + jitter S^-2)^-1 times `right`."""
         solved, _ = lapack.dpotrs(self.upper, self.scale[:, None] * right, lower=0)
         return np.asarray(self.scale[:, None] * solved)
 
     def squares(self, rows: np.ndarray) -> np.ndarray:
-        """z^T (A + alpha I + jitter S^-2)^-1 z of each row z."""
+        """Return z^T (A + alpha I + jitter S^-2)^-1 z for each row z."""
         half = solve_triangular(self.upper, (rows * self.scale).T, trans="T")
         return np.asarray(np.square(half).sum(axis=0))
 
     def inverse_root(self) -> np.ndarray:
-        """R with (A + alpha I + jitter S^-2)^-1 = R R^T, an upper triangle."""
+        """Return the upper triangle R with (A + alpha I + jitter S^-2)^-1 = R R^T."""
         inverse, _ = lapack.dtrtri(np.triu(self.upper), lower=0, overwrite_c=1)
         return np.asarray(self.scale[:, None] * inverse)
 
@@ -50,13 +51,13 @@ class Factor:
 
 
 def factor(lower: np.ndarray, alpha: float, eps: float) -> Factor:
-    """Factor A + alpha I, with as much jitter as it takes.
+    """Factor A + alpha I, with jitter if necessary.
 
-    The jitter is zero unless the matrix is singular to the precision `eps` of its entries. These
-    are sums of products, each rounded to eps times the lengths of two features, so that is judged,
-    and mended, with features scaled to equal lengths; those that are shorter than the rounding
-    errors of the longest stay short. The factor is written into the upper triangle of the
-    Fortran-ordered matrix `lower` itself.
+    The jitter is zero unless the matrix is singular to the precision `eps` of its entries. The
+    entries are sums of products, each rounded to eps times the lengths of two features. Features
+    are therefore scaled to equal lengths first, unless they are shorter than the rounding errors of
+    the longest feature. The factor overwrites the upper triangle of the Fortran-ordered matrix
+    `lower`.
     """
     diagonal = lower.diagonal() + alpha
     shortest = eps * float(diagonal.max(initial=0.0)) or 1.0
@@ -75,14 +76,14 @@ def factor(lower: np.ndarray, alpha: float, eps: float) -> Factor:
         jitter = 10 * jitter or eps * (norm or 1.0)
 
 
-def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray, strip: int = 128) -> np.ndarray:
-    """Write the scaled lower triangle into the upper one, strip by strip, and leave the diagonal.
+def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Write the scaled lower triangle into the upper one, strip by strip, without the diagonal.
 
     Returns the sums of absolute values of the columns of the scaled matrix, without the diagonal.
     """
     sums = np.zeros(len(matrix))
-    for start in range(0, len(matrix), strip):
-        stop = min(start + strip, len(matrix))
+    for start in range(0, len(matrix), _STRIP):
+        stop = min(start + _STRIP, len(matrix))
         factors = scale[start:stop, None]
         corner = matrix[start:stop, start:stop]
         below = np.tril(corner, -1)
@@ -99,10 +100,10 @@ def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray, strip: int = 128) -> n
 
 
 def factor_upper(matrix: np.ndarray) -> int:
-    """A = U^T U: U replaces the upper triangle of a Fortran-ordered matrix of float64.
+    """Factor A = U^T U in place: U replaces the upper triangle of a Fortran-ordered float64 matrix.
 
     The entries below the diagonal are neither read nor changed. Returns 0, or the number of the
-    first leading minor that is not positive definite, and then the upper triangle is of no use.
+    first leading minor that is not positive definite. The upper triangle is then meaningless.
     """
     if not matrix.flags.f_contiguous:
         raise ValueError("a matrix that is factored in place must be in Fortran order.")
@@ -127,9 +128,10 @@ def factor_upper(matrix: np.ndarray) -> int:
 
 
 def factor_lower(matrix: np.ndarray) -> bool:
-    """A = L L^T: L replaces the lower triangle of a Fortran-ordered matrix of either precision.
+    """Factor A = L L^T in place: L replaces the lower triangle of a Fortran-ordered matrix.
 
-    Returns whether A is positive definite. What is above the diagonal afterwards is of no use.
+    The matrix may have either precision. Returns whether A is positive definite. The entries above
+    the diagonal are meaningless afterwards.
     """
     potrf, (trsm,) = get_lapack_funcs("potrf", (matrix,)), get_blas_funcs(("trsm",), (matrix,))
     n = len(matrix)

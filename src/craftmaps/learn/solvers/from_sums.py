@@ -1,4 +1,4 @@
-"""What the sums of the pass tell about a linear model, without a look at the rows."""
+"""Errors and discriminants of a linear model, computed from the sums of the pass alone."""
 
 import numpy as np
 from scipy.linalg import blas
@@ -11,7 +11,7 @@ from craftmaps.learn.solvers.solution import Solution
 def squared_error(
     equations: NormalEquations, coef: np.ndarray, intercept: np.ndarray
 ) -> np.ndarray:
-    """Sum of squared errors of a linear model on the rows behind `equations`, per target."""
+    """Return the sum of squared errors of a linear model on the rows of the sums, per target."""
     quadratic = np.einsum("ij,ij->j", coef, _symmetric_product(equations, coef))
     shift = equations.y_mean - equations.z_mean @ coef - intercept
     linear = np.einsum("ij,ij->j", coef, equations.gradient)
@@ -19,7 +19,7 @@ def squared_error(
 
 
 def discriminant(equations: NormalEquations, solution: Solution, same_sum: bool) -> Discriminant:
-    """The linear discriminant of one-vs-rest predictions.
+    """Return the linear discriminant of one-vs-rest predictions.
 
     Targets are 1 on the rows of a class and -1 elsewhere, so the means of the targets give the
     shares of the classes, and column k of G is twice the sum of z - m over class k.

@@ -1,13 +1,12 @@
-"""Scores of alphas by exact leave-one-out predictions for some of the rows, from sums.
+"""Scores of alphas by exact leave-one-out predictions for some of the rows.
 
-With A = H + alpha I and A = L L^T, a row z has the leverage h = |L^-1 z|^2 + 1/n and the prediction
-(L^-1 z)^T (L^-1 G). Had it been left out, its residual e would have been e / (1 - h). An alpha
-costs one Cholesky factorization and one triangular solve for the rows, in the precision in which
-the products of features were taken.
+With A = H + alpha I = L L^T, a row z has the leverage h = |L^-1 z|^2 + 1/n and the prediction
+(L^-1 z)^T (L^-1 G). If the row were left out, its residual e would become e / (1 - h). Each alpha
+costs one Cholesky factorization and one triangular solve for the rows, in the precision of the
+products of features.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from craftmaps.learn.solvers.solution import LeftOut
 
 
 class LeftOutScores:
-    """Called with an alpha, gives the score of the rows in `held`, each left out in its turn.
+    """Function from alpha to the leave-one-out score of the rows in `held`.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ class LeftOutScores:
     eps : float
         Unit of rounding of the sums.
     trace : float
-        Of H, in the coordinates in which the penalty is the identity.
+        The trace of H, in the coordinates in which the penalty is the identity.
     constant : float
         The score of the means of the targets as predictions.
     """
@@ -66,12 +65,12 @@ class LeftOutScores:
             self._free = self._free + 1 / equations.weight
         with self._sums() as lower:
             diagonal = lower.diagonal()
-            with np.errstate(over="ignore"):  # the search says so in a sentence
+            with np.errstate(over="ignore"):  # the search raises an error with advice
                 self.trace = float(diagonal.sum())
             self._scale = 1 / (float(diagonal.max(initial=0.0)) or 1.0)
 
     def __call__(self, alpha: float) -> np.ndarray:
-        """One score per target, or as many as the loss gives; infinite if a row is interpolated."""
+        """Return one score per target or as many as the loss gives, infinite for interpolation."""
         single = self._equations.precision == np.float32
         score = self._score(alpha, np.dtype(np.float32)) if single else None
         if score is None:
@@ -81,7 +80,7 @@ class LeftOutScores:
         return score
 
     def _score(self, alpha: float, dtype: np.dtype) -> np.ndarray | None:
-        """The score, computed in that precision; None if rounding makes the system indefinite."""
+        """Return the score computed in `dtype`, or None if rounding makes the system indefinite."""
         with self._sums() as lower, np.errstate(over="ignore", invalid="ignore"):
             matrix = np.empty(lower.shape, dtype, order="F")
             np.multiply(lower, self._scale, out=matrix, casting="same_kind")
@@ -99,11 +98,6 @@ class LeftOutScores:
         score = self._held.scores(self._held.predicted(rows.T @ right + self._known, leverages))
         return score if self._held.are_clear(leverages) else np.full_like(score, np.inf)
 
-    @contextmanager
-    def _sums(self) -> Iterator[np.ndarray]:
-        """H; only its lower triangle is used."""
-        if self._matrix is not None:
-            yield self._matrix
-            return
-        with self._equations.lent() as lower:
-            yield lower
+    def _sums(self) -> AbstractContextManager[np.ndarray]:
+        """Lend H, whose lower triangle alone is valid."""
+        return self._equations.lent() if self._matrix is None else nullcontext(self._matrix)

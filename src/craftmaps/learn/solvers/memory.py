@@ -1,11 +1,11 @@
-"""How much memory there is, and a refusal before it is exceeded."""
+"""How much memory is available, and errors before it is exceeded."""
 
 import os
 from pathlib import Path
 
 from craftmaps.learn.solvers.choose import MANY_ROWS
 
-_GROUPS = (  # limit and use of a container, versions 2 and 1 of control groups
+_GROUPS = (  # memory limit and use of a container, for control groups of versions 2 and 1
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -15,7 +15,7 @@ _GROUPS = (  # limit and use of a container, versions 2 and 1 of control groups
 
 
 def available_bytes() -> int | None:
-    """Memory that a process can still use, or None if it is not known."""
+    """Return how much memory this process can still use, or None if unknown."""
     known = [
         value for value in (_machine(), *map(_container, *zip(*_GROUPS, strict=True))) if value
     ]
@@ -25,10 +25,10 @@ def available_bytes() -> int | None:
 def equations_bytes(
     n_features: int, n_targets: int, itemsize: int, n_folds: int = 1, *, copy: bool = True
 ) -> int:
-    """What a pass and its solve need: sums, the work matrix of float32 blocks, and a copy.
+    """Return the bytes for the sums, the work matrix of float32 blocks, and a copy for the solver.
 
-    With folds, the sums of the training folds are held in addition to those of each fold. A plain
-    ridge of one given alpha is solved without a copy.
+    With folds, the sums of the training folds are held in addition to the sums of each fold. A
+    plain ridge problem with one given alpha is solved without a copy.
     """
     work = 4 if itemsize == 4 else 0
     sums = 1 if n_folds == 1 else n_folds + 1
@@ -45,7 +45,7 @@ def refuse_if_too_large(
     copy: bool = True,
     by_class: bool = False,
 ) -> None:
-    """Raise MemoryError, with the numbers and the way out, before anything is allocated.
+    """Raise MemoryError before anything is allocated, with the sizes and with advice.
 
     `by_class` says that the folds are classes.
     """
@@ -71,10 +71,10 @@ def refuse_if_too_large(
 
 
 def refuse_too_many_rows(n_rows: int, n_features: int, itemsize: int, *, spanned: bool) -> None:
-    """Raise MemoryError, before anything is allocated, if rows fewer than features cannot be kept.
+    """Raise MemoryError, before anything is allocated, if the kept rows do not fit into memory.
 
-    `spanned` says that the problem will be solved in the space that they span, which takes four
-    matrices of the products of all rows.
+    `spanned` says that the problem will be solved in the span of the rows, which takes four
+    matrices of the products of all pairs of rows.
     """
     features, products = itemsize * n_rows * n_features, 32 * n_rows**2 if spanned else 0
     available = available_bytes()

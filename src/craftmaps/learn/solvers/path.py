@@ -1,4 +1,4 @@
-"""Every alpha: one eigen-decomposition of H, after which each alpha costs little."""
+"""Solver for many alphas: after one eigen-decomposition of H, each alpha costs little."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,11 +48,11 @@ class RidgePath:
     def scores(
         self, alphas: Sequence[float] | np.ndarray, held: LeftOut | None = None
     ) -> tuple[np.ndarray, bool]:
-        """Scores by rows left out, if any of them can judge, otherwise by GCV; and which it was.
+        """Return scores from rows left out (True) or from GCV (False), and which of the two.
 
-        Generalized cross-validation takes every row to have the mean leverage. That misleads it
-        where the model interpolates: with fewer rows than features it hardly tells overfitting
-        apart. A row that every alpha interpolates, such as a single one, judges nothing.
+        GCV is used if every alpha interpolates every row of `held`, as with a single row.
+        Generalized cross-validation assumes that every row has the mean leverage. With fewer rows
+        than features, it hardly notices overfitting.
         """
         if held is not None:
             scores = self.left_out(alphas, held)
@@ -61,10 +61,10 @@ class RidgePath:
         return self.gcv(alphas), False
 
     def gcv(self, alphas: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Generalized cross-validation, (RSS / n) / (1 - df / n)^2, of shape (n_alphas, n_targets).
+        """Return the GCV score (RSS / n) / (1 - df / n)^2, of shape (n_alphas, n_targets).
 
-        n is the total weight; df counts the intercept. Residuals that rounding hides count as what
-        it hides, so that among alphas that interpolate the largest is taken.
+        n is the total weight, and df includes the intercept. Residuals count at least as much as
+        their rounding errors, so the largest of the alphas that interpolate has the best score.
         """
         n = self._weight
         floor = self._eps ** (2 / 3) * self._square
@@ -76,9 +76,9 @@ class RidgePath:
         return scores
 
     def left_out(self, alphas: Sequence[float] | np.ndarray, held: LeftOut) -> np.ndarray:
-        """Scores of predictions for rows that are left out, of shape (n_alphas, n_scores).
+        """Return scores of leave-one-out predictions, of shape (n_alphas, n_scores).
 
-        The score of an alpha at which a row is interpolated is infinite, because rounding hides it.
+        The score is infinite for an alpha that interpolates a row, because rounding errors hide it.
         """
         z_mean, y_mean = self._means
         Z = held.Z.astype(np.float64)
@@ -100,28 +100,29 @@ class RidgePath:
         return np.array(scores)
 
     def fit_at(self, alpha: float) -> tuple[np.ndarray, float]:
-        """Sum of squared residuals of each target, and the degrees of freedom.
+        """Return the sum of squared residuals of each target, and the degrees of freedom.
 
-        The latter are the trace of the hat matrix, with the intercept and unpenalized directions.
+        The degrees of freedom are the trace of the hat matrix. They include the intercept and
+        unpenalized directions.
         """
         w = self._rotated / self._shifted(alpha)[:, None]
         explained = (self._rotated * w).sum(axis=0) + alpha * np.square(w).sum(axis=0)
-        values = np.maximum(self._values, 0)  # those below zero are rounding errors
+        values = np.maximum(self._values, 0)  # negative ones are rounding errors
         freedom = float((values / (values + alpha)).sum()) if alpha else float(len(values))
         return np.asarray(self._square - explained), freedom + self._free
 
     def jitter(self, alpha: float) -> float:
-        """What must be added to alpha for a matrix that the precision can tell from singular."""
+        """Return what to add to alpha so that the matrix is not singular to working precision."""
         if self._values[0] >= self._least:
             return 0.0
         return max(0.0, self._least - alpha - min(float(self._values[0]), 0.0))
 
     def _shifted(self, alpha: float) -> np.ndarray:
-        """The eigenvalues of the matrix that is solved."""
+        """Return the eigenvalues of the system, which include alpha and the jitter."""
         return np.asarray(self._values + (alpha + self.jitter(alpha)))
 
     def solve(self, alpha: Any) -> Solution:
-        """The solution at one alpha, or at one per target."""
+        """Return the solution for one alpha, or for one alpha per target."""
         alpha = np.asarray(alpha, dtype=np.float64)
         coef = np.empty_like(self._rotated)
         jitter, condition = np.empty(alpha.shape), np.empty(alpha.shape)
@@ -144,7 +145,7 @@ def cross_validate(
     fit_intercept: bool = True,
     penalty: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Mean squared error on each fold of the model of the other folds, from sums alone.
+    """Return the mean squared errors of K-fold cross-validation, from sums alone.
 
     Returns an array of shape (n_alphas, n_targets): for coefficients W and intercept c, the error
     on fold f is |Y_f|^2 - 2 tr(W^T G_f) + tr(W^T H_f W) + n_f |v_f - W^T m_f - c|^2.

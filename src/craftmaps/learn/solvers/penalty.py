@@ -1,9 +1,9 @@
-"""Penalties other than |w|^2, turned into it by a change of coordinates.
+"""Penalties b^T P b of a feature map, which a change of coordinates turns into |u|^2.
 
-A feature map whose coefficients b should be penalized by b^T P b (the raw kernel columns of
-landmarks, for instance, with P the kernel among landmarks) offers a method `penalty()` that returns
-the symmetric positive semi-definite matrix P, of as many rows as it has features. The learner then
-solves (H + alpha P) b = G. A map without that method is penalized by |b|^2.
+A feature map may have a method `penalty()` that returns a symmetric positive semi-definite matrix P
+with one row per feature. The learner then solves (H + alpha P) b = G. If the features are raw
+kernel columns of landmarks, for example, P is the kernel matrix of the landmarks. Without this
+method, the penalty is |b|^2.
 """
 
 from typing import Any
@@ -13,9 +13,7 @@ from scipy.linalg import eigh, lapack, solve_triangular
 
 from craftmaps.learn.solvers.factor import factor_upper
 
-_MIN_RECIPROCAL_CONDITION = (
-    1e-10  # reciprocal condition from which a Cholesky factor is safe to invert
-)
+_MIN_RECIPROCAL_CONDITION = 1e-10  # at which a Cholesky factor can still be inverted safely
 
 
 def penalty_of(feature_map: Any, n_features: int) -> np.ndarray | None:
@@ -38,7 +36,7 @@ def penalty_of(feature_map: Any, n_features: int) -> np.ndarray | None:
 
 
 class Identity:
-    """The penalty |b|^2: nothing to change."""
+    """The penalty |b|^2, which needs no change of coordinates."""
 
     free = 0
 
@@ -54,12 +52,12 @@ class Identity:
         return Z, np.zeros(len(Z))
 
     def matrices(self, n_features: int) -> tuple[np.ndarray | None, np.ndarray]:
-        """M and F for which `rows` are Z M and the squared lengths of Z F; None stands for I."""
+        """Return M and F so that `rows(Z)` is Z M and the squared lengths of Z F; None means I."""
         return None, np.empty((n_features, 0))
 
 
 class CholeskyWhitening:
-    """P = L L^T of full rank: b = L^-T u is penalized by |u|^2, for features L^-1 z."""
+    """Coordinates u for P = L L^T of full rank: b = L^-T u has the penalty |u|^2."""
 
     free = 0
 
@@ -84,10 +82,11 @@ class CholeskyWhitening:
 
 
 class EigenWhitening:
-    """P of any rank: b = A u + N v with A^T P A = I and P N = 0, v free of penalty.
+    """Coordinates for P of any rank: b = A u + N v has the penalty |u|^2.
 
-    v is eliminated (a Schur complement). Directions of N in which the features do not vary, as
-    with a kernel matrix of dependent landmarks, get no coefficient at all.
+    A^T P A = I and P N = 0, so v is not penalized. v is eliminated (a Schur complement). Directions
+    of N in which the features do not vary get no coefficient. They occur in kernel matrices of
+    dependent landmarks.
     """
 
     def __init__(self, values: np.ndarray, vectors: np.ndarray, precision: np.dtype) -> None:
@@ -132,7 +131,7 @@ def _nothing() -> tuple[np.ndarray, np.ndarray]:
 def whitening(
     penalty: np.ndarray | None, precision: np.dtype
 ) -> Identity | CholeskyWhitening | EigenWhitening:
-    """The change of coordinates for a penalty matrix; the cheap one where it is safe."""
+    """Return the change of coordinates for a penalty matrix, the cheapest that is safe."""
     if penalty is None:
         return Identity()
     norm = np.abs(penalty).sum(axis=0).max()

@@ -6,7 +6,7 @@ import numpy as np
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.cholesky import Cholesky
-from craftmaps.learn.solvers.choose import is_auto, is_number
+from craftmaps.learn.solvers.choose import is_auto, is_scalar
 from craftmaps.learn.solvers.left_out import LeftOutScores
 from craftmaps.learn.solvers.path import RidgePath
 from craftmaps.learn.solvers.search import best_alpha, largest_of_best, search, warn_of_ends
@@ -23,7 +23,7 @@ def solve(
     left_out: LeftOut | None = None,
     hint: float | None = None,
 ) -> Solution:
-    """Minimize sum w (y - b^T z - c)^2 + alpha b^T P b, where P is the identity unless given.
+    """Minimize sum w (y - b^T z - c)^2 + alpha b^T P b.
 
     Parameters
     ----------
@@ -31,18 +31,18 @@ def solve(
     alpha : float, array of one per target, or the name of a search
         "auto" scores powers of 10^(1/4) by `left_out`, "gcv" by generalized cross-validation.
     fit_intercept : bool, default=True
-        Whether c is fitted (never penalized), or zero.
+        Whether to fit c, which is not penalized. Otherwise c is zero.
     per_target : bool, default=False
         Whether a search may choose another alpha for each target.
     penalty : ndarray of shape (n_features, n_features), default=None
-        P, positive semi-definite, of any rank.
+        The matrix P, positive semi-definite, of any rank. None is the identity.
     left_out : LeftOut, default=None
         Rows that "auto" scores alphas with. Without them, "auto" is "gcv".
     hint : float, default=None
-        An alpha that is about right, near which "auto" begins.
+        An alpha that is about right, at which the search of "auto" starts.
     """
     check_weight(equations.weight)
-    if is_number(alpha):
+    if is_scalar(alpha):
         return Cholesky(equations, fit_intercept, penalty).solve(float(alpha))
     if is_auto(alpha) and left_out is not None and not per_target:
         solution = _best_left_out(equations, fit_intercept, penalty, left_out, hint)
@@ -66,7 +66,10 @@ def _best_left_out(
     held: LeftOut,
     hint: float | None,
 ) -> Solution | None:
-    """The solution at the alpha that suits rows left out; None if every alpha interpolates them."""
+    """Return the solution for the alpha with the best leave-one-out score.
+
+    The result is None if every alpha interpolates the rows.
+    """
     score = LeftOutScores(equations, fit_intercept, penalty, held)
     alphas, scores = search(score, score.eps, score.trace, hint)
     if not np.isfinite(scores).any():

@@ -1,4 +1,4 @@
-"""The search of alpha: coarse steps to the least score, then finer ones around it."""
+"""The search for alpha: coarse steps to the least score, then finer steps around it."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,20 +10,20 @@ from craftmaps.learn.solvers.precision import FLOOR
 from craftmaps.validation import warn
 
 ALPHAS_PER_DECADE = 4
-EQUAL_SCORES = 5e-3  # relative difference of scores that does not count
+EQUAL_SCORES = 5e-3  # scores with a smaller relative difference count as equal
 _FLAT = 5e-4  # relative gain of a step, after which smaller alphas gain even less together
-_FIRST_ALPHA = 1e-4  # where a search begins, relative to the trace
+_FIRST_ALPHA = 1e-4  # the first alpha of a search, relative to the trace
 _STEPS = (ALPHAS_PER_DECADE, ALPHAS_PER_DECADE // 2, ALPHAS_PER_DECADE // 4)
 _LEAST_ALPHA = float(np.finfo(np.float64).tiny)
 _LARGEST_TRACE = float(np.finfo(np.float64).max) / 100
-_MATTERS = 0.01  # share of the score of a constant that a search leaves behind with a warning
+_WARNED_SHARE = 0.01  # warn if a smaller alpha could gain this share of a constant's score
 
 
 def alpha_grid(eps: float, trace: float) -> np.ndarray:
-    """Powers of 10^(1/4) between what the precision can tell from zero and ten times the trace.
+    """Return powers of 10^(1/4) between the rounding errors and ten times the trace.
 
-    They do not depend on the data otherwise, so that the same rows in other blocks, or with weights
-    instead of repetitions, choose the same alpha.
+    The grid does not depend on the data in any other way. So the same rows in other blocks, or with
+    weights instead of repetitions, lead to the same alpha.
     """
     first, last = _powers(eps, trace)
     return np.asarray(10.0 ** (np.arange(first, last + 1) / ALPHAS_PER_DECADE))
@@ -44,13 +44,13 @@ def _powers(eps: float, trace: float) -> tuple[int, int]:
 def search(
     score: Callable[[float], np.ndarray], eps: float, trace: float, hint: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Alphas around the one with the least score, in increasing order, and the score of each.
+    """Return alphas around the one with the least score, in increasing order, and their scores.
 
-    Whole decades are tried from about 1e-4 of the trace on, downwards and upwards, until the next
-    one in either direction is worse. Then follow a half and a quarter of a decade on either side,
-    and larger alphas until the score is no longer as good. A search that is given a hint, an alpha
-    that is about right, begins there with half decades, and goes down until the scores are flat.
-    Where a minimum is so flat that its neighbors are as good, there are no finer steps.
+    The search tries whole decades down and up from about 1e-4 times the trace, until the next one
+    in either direction is worse. Then it tries half and quarter decades on either side, and larger
+    alphas until the score is no longer as good. With a hint, an alpha that is about right, the
+    search starts there with half decades, and goes down until the scores are flat. Where a minimum
+    is so flat that its neighbors are as good, there are no finer steps.
     """
     first, last = _powers(eps, trace)
     tried: dict[int, np.ndarray] = {}
@@ -60,7 +60,7 @@ def search(
             tried[power] = score(10.0 ** (power / ALPHAS_PER_DECADE))
 
     def best() -> int:
-        """The power of the least score; of equal ones the largest."""
+        """Return the power with the least score, the largest one of equal scores."""
         return min(tried, key=lambda power: (tried[power].sum(), -power))
 
     middle, steps = (first + last) // 2, list(_STEPS)
@@ -88,7 +88,8 @@ def search(
         if not all(is_as_good(power, middle) for power in around):
             attempt(middle - step)
             attempt(middle + step)
-    # wherever the search began, it ends with the largest alpha that is as good as the best
+    # The result should not depend on where the search started, so it ends with the largest alpha
+    # whose score equals the best one.
     top = lowest = best()
     for step in _STEPS[1:]:
         while top + step <= last:
@@ -102,7 +103,7 @@ def search(
 
 
 def best_alpha(alphas: Any, scores: np.ndarray, per_target: bool) -> np.ndarray:
-    """The alpha (or the alphas, one per target) with the smallest score."""
+    """Return the alpha with the smallest score, or one alpha per target."""
     alphas = np.asarray(alphas, dtype=np.float64)
     if per_target:
         return np.asarray(alphas[scores.argmin(axis=0)])
@@ -110,9 +111,10 @@ def best_alpha(alphas: Any, scores: np.ndarray, per_target: bool) -> np.ndarray:
 
 
 def largest_of_best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) -> np.ndarray:
-    """The largest alpha whose score is within half a percent of the best.
+    """Return the largest alpha whose score is within half a percent of the best.
 
-    Curves are flat around their minimum, and the rows that are left out decide no finer.
+    Scores are flat around their minimum, and the rows that are left out resolve no smaller
+    differences.
     """
     scores = scores if per_target else scores.sum(axis=1)
     good = scores <= (1 + EQUAL_SCORES) * scores.min(axis=0)
@@ -122,20 +124,20 @@ def largest_of_best(alphas: np.ndarray, scores: np.ndarray, per_target: bool) ->
 def warn_of_ends(
     alpha: float, alphas: np.ndarray, scores: np.ndarray, constant: float, precision: np.dtype
 ) -> None:
-    """Say that the best alpha is the least one that the precision allows, if that costs something.
+    """Warn if the best alpha is the smallest that the precision allows and smaller ones may help.
 
-    `constant` is the score of a constant prediction. Where scores fall by less than a hundredth of
-    it from one decade to the next, a smaller alpha would hardly be better.
+    `constant` is the score of a constant prediction. If scores fall by less than a hundredth of it
+    from one decade to the next, a smaller alpha would hardly help, and there is no warning.
     """
     total = scores.sum(axis=1)
     above = np.searchsorted(alphas, 10 * alphas[0])
     gain = total[min(above, len(total) - 1)] - total[0]
-    if alpha == alphas[0] and gain > _MATTERS * constant:
+    if alpha == alphas[0] and gain > _WARNED_SHARE * constant:
         advice = (
             "float64 rows or a narrower kernel" if precision.itemsize == 4 else "a narrower kernel"
         )
         warn(
-            f"alpha={alpha:.3g} is the least that sums of {precision} products support, and the "
-            f"errors of rows left out still fall there; {advice} may do better.",
+            f"alpha={alpha:.3g} is the smallest that sums of {precision} products support, and the "
+            f"leave-one-out errors still fall there; {advice} may do better.",
             UserWarning,
         )

@@ -1,4 +1,4 @@
-"""What a solver returns, and the rows by which it chooses alpha."""
+"""The result of a solver, and the rows that it uses to choose alpha."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 from craftmaps.validation import warn
 
-_FAR_SPREADS = 10.0  # from the mean of the targets, beyond which predictions are not to be trusted
-_INTERPOLATES = 1e-8  # 1 - leverage below which rounding shows in leave-one-out errors
+_FAR_SPREADS = 10.0  # standard deviations from the mean of the targets; predictions beyond warn
+_INTERPOLATES = 1e-8  # if 1 - leverage is smaller, rounding spoils the leave-one-out error
 
 
 @storable
@@ -27,9 +27,9 @@ class Solution:
     intercept : ndarray of shape (n_targets,)
     alpha, jitter, condition : float, or ndarray of shape (n_targets,)
         `jitter` is the largest number that had to be added to an entry of the diagonal. `condition`
-        is the condition number of the matrix that was solved: LAPACK's estimate in the 1-norm for
-        features scaled to equal lengths, or the ratio of extreme eigenvalues if they are known.
-        After iteration it is an estimate from a sample of the rows.
+        is the condition number of the system: LAPACK's estimate in the 1-norm for features scaled
+        to equal lengths, or the ratio of the extreme eigenvalues if they are known. After conjugate
+        gradients it is an estimate from a sample of the rows.
     alphas, scores : ndarray or None
         The alphas that were tried, if any, and the score of each.
     left_out : bool
@@ -37,14 +37,14 @@ class Solution:
     discriminant : Discriminant or None
         Turns one-vs-rest predictions into scores of classes, if requested.
     mean_leverage : float or None
-        The mean leverage of a row of weight 1, if the system was solved by iteration, where the
-        leverages of single rows are not known.
+        The mean leverage of a row of weight 1 after conjugate gradients, which do not compute the
+        leverages of single rows.
     n_passes : int
-        Passes over the features that it took.
+        Number of passes over the features.
     y_mean, y_spread : ndarray of shape (n_targets,) or None
         Means and standard deviations of the targets that were learned from, if they are known.
     own_class_weight : float
-        How many times the rows of a class weigh in the target of that class.
+        Weight of the rows of a class in the target of that class.
     """
 
     coef: np.ndarray
@@ -76,12 +76,12 @@ class Solution:
 
 @dataclass
 class LeftOut:
-    """Some of the rows behind the sums, by whose leave-one-out errors alpha is chosen.
+    """Some of the rows of the sums, whose leave-one-out errors decide alpha.
 
-    Z, Y and weights are the features, targets and weights of these rows. `loss` turns what is
-    predicted for them into scores; None stands for the mean squared error of each target.
-    `removed` is how much of the weight of each row is left out; None stands for at most 1, because
-    a row of weight 2 counts as two rows, one of which stays.
+    Z, Y and weights are the features, targets and weights of these rows. `loss` turns predictions
+    for them into scores; None stands for the mean squared error of each target. `removed` is how
+    much of the weight of each row is left out. None stands for at most 1, because a row of weight 2
+    counts as two rows, and only one of them is left out.
     """
 
     Z: np.ndarray
@@ -91,24 +91,22 @@ class LeftOut:
     removed: np.ndarray | None = None
 
     def scores(self, predicted: np.ndarray) -> np.ndarray:
-        """One score per target, or as many as `loss` returns."""
+        """Return one score per target, or as many as `loss` returns."""
         if self.loss is not None:
             return self.loss(predicted)
         return np.asarray(np.average((self.Y - predicted) ** 2, axis=0, weights=self.weights))
 
     def without_itself(self, leverages: np.ndarray) -> np.ndarray:
-        """1 - leverage of each row, or of what is left out of it."""
+        """Return 1 - leverage of each row, or of the part of its weight that is left out."""
         removed = np.minimum(self.weights, 1) if self.removed is None else self.removed
         return np.asarray(1 - leverages * removed)
 
     def are_clear(self, leverages: np.ndarray) -> bool:
-        """False if any row is interpolated: its leave-one-out prediction is then meaningless,
-        because 1 - leverage is below rounding error.
-        """
+        """Whether no row is interpolated; the prediction of such a row is only rounding error."""
         return bool((self.without_itself(leverages)[self.weights > 0] > _INTERPOLATES).all())
 
     def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
-        """Leave-one-out predictions, from those of the model that knows the rows."""
+        """Return leave-one-out predictions, given the predictions `fitted` with all rows."""
         rest = np.maximum(self.without_itself(leverages), 1e-12)
         return np.asarray(self.Y - (self.Y - fitted) / rest[:, None])
 
@@ -122,7 +120,7 @@ def check_weight(weight: float) -> None:
 def intercept_of(
     z_mean: np.ndarray, y_mean: np.ndarray, coef: np.ndarray, fitted: bool
 ) -> np.ndarray:
-    """The intercept that makes residuals zero on average, or zero if none is fitted."""
+    """Return the intercept that makes residuals zero on average, or zero without an intercept."""
     return np.asarray(y_mean - z_mean @ coef) if fitted else np.zeros(coef.shape[1])
 
 
@@ -130,6 +128,34 @@ def mean_and_spread(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
     """Weighted means and standard deviations of the columns of Y."""
     mean = np.average(Y, axis=0, weights=weights)
     return mean, np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weights))
+
+
+def limits_around(solution: Solution, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The least and the largest sane prediction of each target, given the ends of known targets.
+
+    They are ten standard deviations of the training targets away from their mean, or further, if
+    targets were that far away.
+    """
+    if solution.y_mean is None or solution.y_spread is None:
+        return None
+    far = _FAR_SPREADS * solution.y_spread
+    return np.minimum(ends[0], solution.y_mean - far), np.maximum(ends[1], solution.y_mean + far)
+
+
+def limited(predicted: np.ndarray, limits: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+    """Predictions within their limits, with a warning if some were beyond."""
+    if limits is None:
+        return predicted
+    kept = np.asarray(np.clip(predicted, *limits).astype(predicted.dtype))
+    n_beyond = int((kept != predicted).any(axis=1).sum())
+    if n_beyond:
+        warn(
+            f"the predictions of {n_beyond} of {len(predicted)} rows were limited to ten standard "
+            f"deviations of the training targets from their mean: these rows are unlike the "
+            f"training rows.",
+            UserWarning,
+        )
+    return kept
 
 
 def warn_of_far_predictions(predicted: np.ndarray, solution: Solution) -> None:
@@ -148,7 +174,7 @@ def warn_of_far_predictions(predicted: np.ndarray, solution: Solution) -> None:
 
 
 def warn_of_jitter(jitter: float, alpha: Any) -> None:
-    """Warn that a system was singular."""
+    """Warn that the system was singular, so that jitter was added."""
     if jitter > 0:
         warn(
             f"the system at alpha={alpha} is singular to working precision; up to {jitter:.3g} was "

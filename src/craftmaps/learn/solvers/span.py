@@ -1,4 +1,4 @@
-"""The span of a few rows of many features, and coordinates in it."""
+"""The span of few rows with many features, and coordinates in it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from scipy.linalg import blas, lapack, solve_triangular
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.solution import Solution
 
-_COLUMNS = 2048  # of rows at a time that are held in float64
+_BLOCK_COLUMNS = 2048  # columns of the rows that are held in float64 at a time
 
 
 class RowSpace:
     """An orthonormal basis Q of the span of the rows of Z - centre, from their Gram matrix.
 
-    (Z - centre)(Z - centre)^T = L L^T by pivoted Cholesky, so Q = (Z - centre)^T L^-T for the rows
-    that were pivots, and it is never written down: for n rows of E features this takes n^2 E
-    operations, where orthogonalizing them takes four times as many. That the Gram matrix squares
-    their condition costs nothing, because the normal equations do so anyway.
+    Pivoted Cholesky gives (Z - centre)(Z - centre)^T = L L^T. Then Q = (Z - centre)^T L^-T, with
+    the rows that were pivots. Q is never computed, so n rows of E features take n^2 E operations;
+    orthogonalizing them would take four times as many. The Gram matrix squares the condition of the
+    rows, as the normal equations do anyway.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class RowSpace:
     ----------
     centre : as given
     coordinates : array of float64, shape (n_rows, rank)
-        Of the centred rows.
+        Coordinates of the centered rows.
     """
 
     def __init__(self, Z: np.ndarray, centre: np.ndarray) -> None:
@@ -41,7 +41,7 @@ class RowSpace:
         if rank:
             factor = np.tril(factor[:, :rank])
             self._triangle = factor[:rank]
-        else:  # all rows are equal to the centre: any direction will do
+        else:  # all rows are equal to the center, so any direction will do
             factor, self._triangle = np.zeros((len(Z), 1)), np.eye(1)
         pivots -= 1
         self._spanning = Z[pivots[: len(self._triangle)]]
@@ -49,13 +49,13 @@ class RowSpace:
         self.coordinates[pivots] = factor
 
     def project(self, Z: np.ndarray) -> np.ndarray:
-        """Coordinates of other rows, of what of them lies in the span."""
+        """Return the coordinates of other rows, projected onto the span."""
         parts = zip(self._parts(self._spanning), self._parts(Z), strict=True)
         products = sum(mine @ other.T for (_, mine), (_, other) in parts)
         return np.asarray(solve_triangular(self._triangle, products, lower=True).T)
 
     def lift(self, coef: np.ndarray) -> np.ndarray:
-        """The directions of feature space that have these coordinates."""
+        """Return the vectors of features that have these coordinates."""
         weights = solve_triangular(self._triangle, coef, lower=True, trans=1)
         lifted = np.empty((len(self.centre), weights.shape[1]))
         for columns, part in self._parts(self._spanning):
@@ -63,21 +63,21 @@ class RowSpace:
         return lifted
 
     def _parts(self, Z: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Some columns at a time of centred rows, in float64."""
-        for start in range(0, Z.shape[1], _COLUMNS):
-            columns = slice(start, start + _COLUMNS)
+        """Yield some columns at a time of the centered rows, in float64."""
+        for start in range(0, Z.shape[1], _BLOCK_COLUMNS):
+            columns = slice(start, start + _BLOCK_COLUMNS)
             yield columns, Z[:, columns].astype(np.float64) - self.centre[columns]
 
 
 @dataclass
 class Problem:
-    """Sums per fold, perhaps in the coordinates of a space of rows."""
+    """Sums per fold, in the coordinates of `space` if it is given."""
 
     folds: list[NormalEquations]
     space: RowSpace | None = None
 
     def total(self) -> NormalEquations:
-        """The sums of all folds."""
+        """Return the sums of all folds."""
         if len(self.folds) == 1:
             return self.folds[0]
         whole = NormalEquations()
@@ -86,11 +86,11 @@ class Problem:
         return whole
 
     def rows(self, Z: np.ndarray) -> np.ndarray:
-        """Features in the coordinates of the problem."""
+        """Return features in the coordinates of the problem."""
         return Z if self.space is None else self.space.project(Z)
 
     def restore(self, solution: Solution) -> Solution:
-        """A solution of the problem as one for features."""
+        """Turn a solution of the problem into coefficients of features."""
         if self.space is not None:
             solution.coef = self.space.lift(solution.coef)
             solution.intercept = solution.intercept - self.space.centre @ solution.coef

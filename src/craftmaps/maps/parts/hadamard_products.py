@@ -1,20 +1,22 @@
 """Products of slices of randomly rotated rows: the structured projection of Random Maclaurin.
 
-CRAFT s.3.5 multiplies entries of H M_t x, H the Hadamard matrix and M_t random signs. Printed as it
-is, two factors of one feature may share their signs, which biases the product. Here
+CRAFT s.3.5 multiplies entries of H M_t x with the Hadamard matrix H and random signs M_t. As
+published, two factors of one feature may share their signs, which biases the product. Three things
+are different here:
 
-- every factor k has its own signs *and its own permutation* of the padded row, u_k = H P_k S_k x,
-  so a feature prod_k u_k[i_k] is exactly unbiased. Without the permutations, neighboring features
-  of sparse rows vary together, and their sum many times more than one of independent features;
-- the features of one degree are runs u_1[o_1 + l] ... u_n[o_n + l], l = 0, 1, ..., as long as the
-  padded row at most: contiguous slices that need no gather. Within a run no index of a factor is
-  used twice, which brings the variance below that of independent features;
-- runs of one degree have distinct offsets; when all of them are spent, a new set of rotations
+- Every factor k has its own signs and its own permutation of the padded row, u_k = H P_k S_k x, so
+  a feature prod_k u_k[i_k] is exactly unbiased. Without the permutations, neighboring features of
+  sparse rows are correlated, and their sum varies many times more than a sum of independent
+  features.
+- The features of one degree are runs u_1[o_1 + l] ... u_n[o_n + l] for l = 0, 1, ..., at most as
+  long as the padded row. Runs are contiguous slices, so nothing is gathered. A run uses no index of
+  a factor twice, so its variance is below the variance of independent features.
+- Runs of one degree have distinct offsets. When all offsets are used, a new set of rotations
   begins.
 
-With `fold`, features are added with random signs into that many columns instead of getting a
-column each: the down-projection of CRAFT s.3.3 in the same loop, with no D-vector in memory. Most
-features of a fold into far fewer columns are made in squares, which share products.
+With `fold`, features are added with random signs into the given number of columns. This is the
+down-projection of CRAFT s.3.3 in the same loop, without a vector of D features in memory. For a
+fold into far fewer columns, most features are computed in squares, which share products.
 """
 
 from dataclasses import dataclass, replace
@@ -27,30 +29,30 @@ from craftmaps.loops import hadamard
 from craftmaps.maps.parts.base import check_facts, is_sorted, is_whole, is_within
 from craftmaps.maps.parts.columns import NO_COLUMN, onnx_columns
 from craftmaps.maps.parts.hadamard_runs import N_SIGNS, SLICE, draw_rotations, folded, joined, runs
-from craftmaps.maps.parts.hadamard_squares import are_squares, longest_slice, squares
+from craftmaps.maps.parts.hadamard_squares import Shape, are_squares, squares
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 from craftmaps.validation import is_integer
 
-_MAX_TILE_BYTES = 1 << 18  # of the features of a tile of rows: more of them would leave the cache
-_ONNX_RUN = 8  # neighboring entries of a rotation that an ONNX model gathers at once
+_MAX_TILE_BYTES = 1 << 18  # size of the features of a tile of rows that fits into the cache
+_ONNX_RUN = 8  # neighboring entries of a rotation that an ONNX model gathers together
 
 
 def padded_length(n_columns: int) -> int:
-    """The least power of two that is at least n_columns."""
+    """Return the smallest power of two that is at least n_columns."""
     return 1 << (n_columns - 1).bit_length()
 
 
 @storable
 @dataclass(frozen=True)
 class HadamardProducts:
-    """Drawn rotations and blocks of features, ready to be applied.
+    """Rotations and blocks of features that were drawn.
 
-    `gather` holds permutation, signs and padding of each rotation; `rotations` and `blocks` say
-    which of them belong to which set; a block is a slice of `length` features that are products of
-    `degree` factors at `offset`, times `scale`, written to (or added into) columns from `column`
-    on. `signs` is the table from which the features of a fold take theirs. The first blocks form
-    `n_squares` squares (see `hadamard_squares`).
+    `gather` contains the permutation, signs and padding of each rotation. `rotations` and `blocks`
+    contain the first rotation and the first block of each set. A block is a slice of `length`
+    features. They are products of `degree` factors at `offset`, times `scale`, and are written to
+    (or added to) the columns from `column` on. `signs` is a table with the signs of the features of
+    a fold. The first blocks form `n_squares` squares (see `hadamard_squares`).
     """
 
     gather: np.ndarray
@@ -79,7 +81,8 @@ class HadamardProducts:
     ) -> "HadamardProducts":
         """Draw counts[n] features of each degree n >= 1, in columns from `first_column` on.
 
-        With `fold`, they are added into that many columns; the first `occupied` are in use already.
+        With `fold`, they are added into that many columns, of which the first `occupied` contain
+        other features already.
         """
         size = padded_length(n_columns_in)
         parts = 2 if complex_to_real else 1
@@ -87,10 +90,9 @@ class HadamardProducts:
         pieces, in_squares = [], list[dict[str, np.ndarray]]()
         column = occupied
         wraps = fold is not None and occupied + int(counts[1:].sum()) > fold
-        longest = longest_slice(int(counts[1:].sum()), size, fold) if fold else 0
-        if fold and longest:
-            of_squares = counts, weights, size, longest, fold, occupied, rng
-            in_squares, counts, column = squares(*of_squares)
+        shape = Shape.of(int(counts[1:].sum()), size, fold) if fold else None
+        if shape:
+            in_squares, counts, column = squares(counts, weights, shape, occupied, rng)
         for n in range(1, len(counts)):
             if counts[n] and weights[n]:
                 piece = runs(n, int(counts[n]), size, rng)
@@ -102,11 +104,11 @@ class HadamardProducts:
                 column += -column % hadamard.LANES  # whole vectors, until the fold wraps around
         drawn = joined(pieces)
         first = 1 if fold else 0  # the first factor of a fold is a sign
-        signs = rng.choice([-1.0, 1.0], size if longest else first * (N_SIGNS + SLICE))
-        if longest:
+        signs = rng.choice([-1.0, 1.0], size if shape else first * (N_SIGNS + SLICE))
+        if shape:
             signs = np.append(signs, signs[:SLICE])
         if fold:
-            drawn = joined([*in_squares, folded(drawn, fold, longest > 0, rng)])
+            drawn = joined([*in_squares, folded(drawn, fold, shape is not None, rng)])
         # The table of signs comes before the rotations.
         n_factors = drawn["offset"].shape[1] - first
         drawn["offset"][:, first:] += len(signs) + parts * width * np.arange(n_factors)
@@ -129,9 +131,9 @@ class HadamardProducts:
         )
 
     def with_own_inputs(self, width: int, n_factors: int) -> "HadamardProducts":
-        """The same products, where factor k reads the columns k * width ... of wider rows.
+        """Return the same products for wider rows, where factor k reads columns from k * width on.
 
-        `gather` points into (x, -x, 0), so the halves move apart when x grows to all factors.
+        `gather` points into (x, -x, 0), so indices of the second half move when x becomes wider.
         """
         gather = self.gather.astype(np.int64)
         for first, last in pairwise(self.rotations):
@@ -144,7 +146,7 @@ class HadamardProducts:
         return replace(self, gather=gather.astype(np.uint32))
 
     def fill(self, X: Any, out: np.ndarray) -> None:
-        """Write the features of the rows of X into `out`, zero in the columns of no feature."""
+        """Write the features of the rows of X into `out`; columns without features become 0."""
         dtype = out.dtype
         drawn = hadamard.Blocks(
             self.gather,
@@ -164,25 +166,25 @@ class HadamardProducts:
 
         def task(start: int, stop: int) -> None:
             rows, target = dense_block(X, start, stop, dtype), out[start:stop]
-            if unused is not None:  # here, so that threads share the first touch of new memory
+            if unused is not None:  # in the task, so that threads share the cost of new memory
                 target[:, unused] = 0
             if self.complex_to_real:
                 hadamard.complex_product_rows(rows, drawn, target)
             else:
                 product(rows, drawn, signs, target)
 
-        # a block of the output is no larger than a large page of memory, which is cleared at once
+        # A block of the output is at most a large page of memory, which is cleared as a whole.
         row_bytes = dtype.itemsize * max(X.shape[1], out.shape[1] // 2)
         for_each_block(task, X.shape[0], row_bytes)
 
     def _in_tiles(self, out: np.ndarray) -> bool:
-        """Whether runs of features are so short that rows are better worked on side by side."""
+        """Whether runs of features are so short that processing rows side by side is faster."""
         size = self.gather.shape[1]
         fits = hadamard.TILE * out.shape[1] * out.dtype.itemsize <= _MAX_TILE_BYTES
         return bool(size < hadamard.LANES or (size < hadamard.LANES**2 and fits))
 
     def _unused_columns(self, n_columns: int) -> np.ndarray:
-        """Those that no block writes to; without a fold, each of the others has one."""
+        """Return the columns that no block writes to."""
         steps = np.zeros(n_columns + 1, dtype=np.int64)
         steps[self.column] += 1
         np.subtract.at(steps, self.column + self.length * (2 if self.complex_to_real else 1), 1)
@@ -195,10 +197,10 @@ class HadamardProducts:
         check_facts(self, **whole)
         in_rows = {name: getattr(self, name).flags.c_contiguous for name in names}
         check_facts(self, **in_rows)  # loops read them as one long vector
-        # loops subtract all but the first of these, and differences of unsigned types are uint64
+        # Loops subtract all of these but the first, and unsigned differences could wrap around.
         signed = {name: getattr(self, name).dtype.kind == "i" for name in names[1:]}
         check_facts(self, **signed)
-        # files store small types, in which sums would wrap around
+        # Files store small integer types, in which sums could wrap around.
         arrays = (getattr(self, name).astype(np.int64) for name in names)
         gather, rotations, blocks, degree, length, column, offset = arrays
         n_blocks, parts = len(length), 2 if self.complex_to_real else 1
@@ -218,8 +220,8 @@ class HadamardProducts:
         slice_ = min(size, SLICE)
         last = n_signs + int(np.diff(rotations).max(initial=0)) * (size + slice_)
         if parts == 2:
-            last -= size + slice_  # imaginary parts are one rotation further
-        first = min(n_signs, 1)  # the first factor of a fold is a sign, the others are not
+            last -= size + slice_  # imaginary parts are in the next rotation
+        first = min(n_signs, 1)  # with a fold, the first factor is a sign
         used = np.arange(offset.shape[1]) < degree[:, None]
         ends = np.where(used, offset + length[:, None], 0)
         check_facts(
@@ -249,7 +251,7 @@ class HadamardProducts:
         )
 
     def onnx(self, g: Any, x: str, n_in: int, n_out: int, first: int = 0) -> str:
-        """The columns from `first` on; rotations are made by products with Hadamard matrices."""
+        """Add the columns from `first` on; rotations are products with Hadamard matrices."""
         columns, signs = _sources(self.gather, n_in)
         copies, size = columns.shape
         if not len(self.length):
@@ -266,7 +268,7 @@ class HadamardProducts:
             source = g.reshape(u, copies * size // run, run, -1)
             taken = [g.gather(source, index[::run] // run, axis=0) for index in places]
             made = g.complex_product(taken[:n], taken[n:]) if taken[n:] else [g.product(taken)]
-            n_made = run * -(-n_features // run)  # the last run may be longer than is needed
+            n_made = run * -(-n_features // run)  # the last run may be longer than necessary
             spare = (0, n_made - n_features)
             for value, target in zip(made, targets, strict=True):
                 column = np.pad(target, spare, constant_values=NO_COLUMN)
@@ -274,11 +276,11 @@ class HadamardProducts:
         return onnx_columns(g, x, columns_made, first, n_out)
 
     def _by_degree(self) -> list[tuple[np.ndarray, ...]]:
-        """Factors, scale and columns of the features of each degree.
+        """Return factors, scale and columns of the features of each degree.
 
-        Feature f is scale[f] prod_k u[factors[k, f]], where u are all rotations one after another.
-        Complex features have a second array of columns for their imaginary parts, which are made
-        with the imaginary parts of u, one rotation further.
+        Feature f is scale[f] prod_k u[factors[k, f]], where u contains all rotations one after
+        another. Complex features have a second array of columns for their imaginary parts. The
+        imaginary parts of u are in the next rotation.
         """
         size, parts = self.gather.shape[1], 2 if self.complex_to_real else 1
         width = size + min(size, SLICE)
@@ -289,7 +291,7 @@ class HadamardProducts:
         scale = self.scale[block]
         if first:
             scale = scale * self.signs[self.offset[block, 0] + within]
-        # Offsets count from the signs on, through rotations that are stored with some overlap.
+        # Offsets count from the table of signs on, and rotations are stored with some overlap.
         place = (self.offset[:, first:] - len(self.signs))[block]
         rotation = np.repeat(self.rotations[:-1], np.diff(self.blocks))[block, None]
         rotation = rotation + parts * (place // (parts * width))
@@ -306,13 +308,13 @@ class HadamardProducts:
 
 
 def _sources(gather: np.ndarray, n_in: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns and signs that indices into (x, -x, 0) mean; padding has sign 0."""
+    """Return the columns and signs that indices into (x, -x, 0) stand for; padding has sign 0."""
     sign = np.select([gather < n_in, gather < 2 * n_in], [1, -1], 0)
     return np.where(sign, gather % n_in, 0), sign
 
 
 def _in_runs(index: np.ndarray) -> bool:
-    """Whether an index goes through runs of `_ONNX_RUN` neighbors."""
+    """Whether an index consists of runs of `_ONNX_RUN` neighbors."""
     starts = index[::_ONNX_RUN]
     whole = (starts[:, None] + np.arange(_ONNX_RUN)).ravel()[: len(index)]
     return not (starts % _ONNX_RUN).any() and bool((whole == index).all())

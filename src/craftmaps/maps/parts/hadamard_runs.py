@@ -1,4 +1,4 @@
-"""How the features of `HadamardProducts` are drawn: runs, their fold, and the rotations."""
+"""Draw the features of `HadamardProducts`: runs, their columns in a fold, and rotations."""
 
 import math
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from craftmaps.loops.hadamard import LANES
 
-SLICE = 256  # features made at a time; a rotated row is stored with this many entries repeated
-N_SIGNS = 1024  # random signs from which the features of a fold take theirs, slice by slice
+SLICE = 256  # features computed at a time; rotated rows repeat this many entries at their end
+N_SIGNS = 1024  # size of the table from which slices of a fold take their signs
 _MAX_DISTINCT_RUNS = 1 << 40  # below this many choices, runs are drawn without replacement
 
 
 def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Blocks for `count` features of degree n: runs of up to `size`, cut into slices.
+    """Draw blocks for `count` features of degree n: runs of up to `size`, cut into slices.
 
-    A run is known by its offsets (o_1, ..., o_n) up to a common shift, so there are size^(n-1).
+    The offsets (o_1, ..., o_n) define a run up to a common shift, so there are size^(n-1) runs.
     """
     n_runs, step = -(-count // size), aligned_step(n, count, size)
     choices = (size // step) ** (n - 1)
@@ -27,7 +27,7 @@ def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, n
             ]
         )
         differences = (picks[:, None] // (size // step) ** np.arange(n - 1)) % (size // step)
-    else:  # two equal runs are then as good as impossible
+    else:  # with so many choices, two equal runs are practically impossible
         differences = rng.integers(0, size // step, (n_runs, n - 1))
     start = rng.integers(0, size // step, (n_runs, 1))
     offsets = step * np.concatenate([start, start + differences], axis=1)
@@ -39,7 +39,7 @@ def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, n
     run, within, feature = run[kept], within[kept], feature[kept]
     ends = np.append(feature[1:], count)
     return {
-        "set": run // min(choices, n_runs),  # choices may be beyond any integer type
+        "set": run // min(choices, n_runs),  # choices may exceed any integer type
         "factors": np.full(len(run), n),
         "length": ends - feature,
         "column": feature,
@@ -48,10 +48,10 @@ def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, n
 
 
 def aligned_step(n: int, count: int, size: int) -> int:
-    """Offsets of `count` features of degree n are multiples of this number.
+    """Return the step of the offsets of `count` features of degree n.
 
-    Multiples of eight keep vector loads aligned, unless they are too few: two runs whose offsets
-    differ by the same in two factors vary together (in all factors: they are the same).
+    Multiples of eight keep vector loads aligned. If there are too few of them, the step is smaller,
+    because two runs are correlated if their offsets differ by the same number in two factors.
     """
     n_runs = -(-count // size)
     alike = 8 * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
@@ -59,7 +59,7 @@ def aligned_step(n: int, count: int, size: int) -> int:
 
 
 def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The blocks of all degrees in one table, with offsets padded to the highest degree."""
+    """Join the blocks of all degrees, with offsets padded to the highest degree."""
     most = max((piece["offset"].shape[1] for piece in pieces), default=0)
     empty: dict[str, np.ndarray] = {
         name: np.zeros(0, dtype=np.int64) for name in ("set", "factors", "length", "column")
@@ -74,11 +74,11 @@ def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 def folded(
     drawn: dict[str, np.ndarray], fold: int, own_signs: bool, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Blocks brought into `fold` columns, cut where they wrap around, with signs as a factor.
+    """Place blocks in `fold` columns, cut them where they wrap around, and add signs as a factor.
 
     The sign of a feature is the sign of its block times an entry of the table of signs. Blocks that
-    meet in a column have independent signs, which makes the fold unbiased. With
-    `own_signs`, the table has one sign for each entry of the first factor.
+    are added to the same column have independent signs, so the fold is unbiased. With `own_signs`,
+    the table has one sign for each entry of the first factor.
     """
     place = drawn["column"] % fold
     n_cuts = (place + drawn["length"] - 1) // fold + 1
@@ -104,7 +104,7 @@ def folded(
 def draw_rotations(
     n_factors: int, d: int, size: int, parts: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Indices into (x, -x, 0), one row per real rotation: sign, permutation and padding at once."""
+    """Draw indices into (x, -x, 0) for each real rotation: its signs, permutation and padding."""
     gather = np.full((n_factors * parts, size), 2 * d, dtype=np.uint32)
     for k in range(n_factors):
         places = rng.permutation(size)[:d]

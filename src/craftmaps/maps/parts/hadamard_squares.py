@@ -5,55 +5,78 @@ first n // 2 factors, slices Q_0, ..., Q_3 hold products of the others, and the 
 are features. Only 8 slices are multiplied from rotated entries instead of 16, and the other
 multiplications read the first-level cache once for four slices.
 
-- P_a Q_b and P_a Q_c share entries, so they vary together. They never meet in a column of the fold,
-  where shared entries would add to the variance of the down-projection. The variance of the
-  up-projection grows by about a quarter, which `DegreeStatistics.shared` predicts.
-- P_a Q_b and P_c Q_d with a != c and b != d share no entry. They may meet in a column, and `GROUP`
-  of them do.
+- P_a Q_b and P_a Q_c share entries, so they are correlated. They are never added to the same column
+  of the fold, where shared entries would add to the variance of the down-projection. The variance
+  of the up-projection grows by about a quarter, which `DegreeStatistics.shared` predicts.
+- P_a Q_b and P_c Q_d with a != c and b != d share no entry. Four of them are added to the same
+  column, or two if the columns then get more equal numbers of features.
 - Four slices of a factor that are a quarter of a rotated row long contain every entry once, which
   keeps the variance below the variance of independent features.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from craftmaps.loops.hadamard import GROUP, LANES, MAX_FACTORS, SIDE
+from craftmaps.loops.hadamard import GROUPS, LANES, MAX_FACTORS, SIDE, is_negative
 from craftmaps.maps.parts.hadamard_runs import SLICE, aligned_step
 
 _IN_SQUARE = SIDE * SIDE
-_SHORTEST = 64  # entries of a slice: shorter ones gain less, and many make large model files
+_MIN_SLICE = 64  # entries of a slice; shorter slices gain less and make model files large
 _MAX_IMBALANCE = 0.02  # variance of the fold that unequal numbers of features per column may add
-_MAX_SHARE = 1 / 16  # of all products of one degree that may be drawn without looking for repeats
+_MIN_RATIO = 3.99  # features per column; with fewer, squares would make most of the error
+_MAX_SHARE = 1 / 16  # share of all products of a degree that is drawn without checking for repeats
 
 
-def longest_slice(n_features: int, size: int, fold: int) -> int:
-    """Return the length of the slices of whole squares, or 0 if the fold is better without them.
+class Shape(NamedTuple):
+    """Squares of features of rows with `size` entries, for a fold into `fold` columns.
 
-    Each column of the fold gets a multiple of `GROUP` features. Their numbers may differ by `GROUP`
-    if the ratio of features to columns is no such multiple, which adds to the variance of the fold.
-    All slices of a square that are not added to each other have different columns.
+    Slices have at most `longest` entries, and `group` of them are added into the same columns.
     """
-    ratio = n_features / fold
-    part = ratio / GROUP % 1
-    if ratio < 2 * GROUP:
-        return 0
-    if part * (1 - part) * GROUP**2 > _MAX_IMBALANCE * ratio * (ratio - 1):
-        return 0
-    longest = min(size // SIDE, SLICE, _whole(fold) * GROUP // _IN_SQUARE // LANES * LANES)
-    return longest if longest >= _SHORTEST else 0
+
+    size: int
+    fold: int
+    longest: int
+    group: int
+
+    @classmethod
+    def of(cls, n_features: int, size: int, fold: int) -> "Shape | None":
+        """Return the best shape, or None if the fold is better without squares.
+
+        Each column of the fold gets a multiple of the group as features. Their numbers differ by
+        the group if the ratio of features to columns is no such multiple, which adds to the
+        variance of the fold.
+        """
+        ratio = n_features / fold
+        for group in GROUPS:
+            part, most = ratio / group % 1, _MAX_IMBALANCE * ratio * (ratio - 1)
+            if ratio >= _MIN_RATIO and part * (1 - part) * group**2 <= most:
+                shape = cls(size, fold, min(size // SIDE, SLICE), group)
+                fits = shape.n_columns // shape.n_groups // LANES * LANES
+                shape = shape._replace(longest=min(shape.longest, fits))
+                return shape if shape.longest >= _MIN_SLICE else None
+        return None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that are filled before the next round, so that slices stay aligned."""
+        return self.fold // LANES * LANES
+
+    @property
+    def n_groups(self) -> int:
+        """Slices of a square that have different columns."""
+        return _IN_SQUARE // self.group
 
 
 def squares(
     counts: np.ndarray,
     weights: np.ndarray,
-    size: int,
-    longest: int,
-    fold: int,
+    shape: Shape,
     occupied: int,
     rng: np.random.Generator,
 ) -> tuple[list[dict[str, np.ndarray]], np.ndarray, int]:
-    """Draw squares with slices of at most `longest` for as many of counts[n] features as possible.
+    """Draw squares for as many of counts[n] features of each degree n as possible.
 
     Returns the blocks of each degree, the number of features of each degree that are left, and the
     column of the fold from which on they are added. The blocks of a square follow each other, with
@@ -62,67 +85,63 @@ def squares(
     left, pieces = counts.copy(), []
     position = occupied + -occupied % LANES
     for n in range(2, min(len(counts), 2 * MAX_FACTORS + 1)):
-        if not weights[n] or counts[n] > _MAX_SHARE * float(size) ** n:
+        if not weights[n] or counts[n] > _MAX_SHARE * float(shape.size) ** n:
             continue
-        n_whole, rest = divmod(int(counts[n]), _IN_SQUARE * longest)
-        lengths = np.full(n_whole + 1, longest)
+        n_whole, rest = divmod(int(counts[n]), _IN_SQUARE * shape.longest)
+        lengths = np.full(n_whole + 1, shape.longest)
         lengths[-1] = rest // _IN_SQUARE // LANES * LANES
         lengths = lengths[lengths > 0]
         if len(lengths):
-            pieces.append(_of_degree(n, lengths, size, longest, fold, position, rng))
+            pieces.append(_of_degree(n, lengths, shape, position, rng))
             pieces[-1]["scale"] *= math.sqrt(weights[n])
-            position += SIDE * SIDE // GROUP * int(lengths.sum())
+            position += shape.n_groups * int(lengths.sum())
             left[n] -= _IN_SQUARE * int(lengths.sum())
-    return pieces, left, position % _whole(fold)
-
-
-def _whole(fold: int) -> int:
-    """Columns of the fold that are filled before the next round, so that slices stay aligned."""
-    return fold // LANES * LANES
+    return pieces, left, position % shape.n_columns
 
 
 def _of_degree(
-    n: int,
-    lengths: np.ndarray,
-    size: int,
-    longest: int,
-    fold: int,
-    position: int,
-    rng: np.random.Generator,
+    n: int, lengths: np.ndarray, shape: Shape, position: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """Blocks of squares of degree n, the first of which begins in the column of `position`."""
-    offsets = _offsets(n, lengths, size, longest, rng)
+    offsets = _offsets(n, lengths, shape, rng)
     sign = rng.choice([-1.0, 1.0], (len(lengths), SIDE))
-    starts = position + _IN_SQUARE // GROUP * (np.cumsum(lengths) - lengths)
-    square, first, last = _cut(starts, lengths, _whole(fold))
+    starts = position + shape.n_groups * (np.cumsum(lengths) - lengths)
+    square, first, last = _cut(starts, lengths, shape)
     a, b = np.divmod(np.arange(_IN_SQUARE), SIDE)
-    group = (b - a) % SIDE * (SIDE // GROUP) + a // GROUP
+    group = (b - a) % SIDE * (SIDE // shape.group) + a // shape.group
     place = starts[square, None] + group * lengths[square, None] + first[:, None]
-    rounds, column = np.divmod(place, _whole(fold))
-    column += (fold - _whole(fold)) * (rounds % 2)  # so that the last columns get features too
+    rounds, column = np.divmod(place, shape.n_columns)
+    column += (shape.fold - shape.n_columns) * (
+        rounds % 2
+    )  # so that the last columns get features too
     half = n // 2
     P, Q = offsets[square][:, a, :half], offsets[square][:, b, half:]
     signs = P[:, :, :1]  # one for each entry of the first factor
-    offset = (np.concatenate([signs, P, Q], axis=2) + first[:, None, None]) % size
+    offset = (np.concatenate([signs, P, Q], axis=2) + first[:, None, None]) % shape.size
     n_blocks = column.size
     return {
         "set": np.zeros(n_blocks, dtype=np.int64),
         "factors": np.full(n_blocks, n),
         "length": np.repeat(last - first, _IN_SQUARE),
         "column": column.ravel(),
-        "scale": sign[square][:, a].ravel(),
+        "scale": (sign[square][:, a] * _signs(shape.group)).ravel(),
         "offset": offset.reshape(n_blocks, 1 + n),
     }
 
 
-def _offsets(
-    n: int, lengths: np.ndarray, size: int, longest: int, rng: np.random.Generator
-) -> np.ndarray:
+def _signs(group: int) -> np.ndarray:
+    """The signs of the products of a square, beside those of their P."""
+    pairs = (divmod(j, SIDE) for j in range(_IN_SQUARE))
+    return np.array([-1.0 if is_negative(a, b, group) else 1.0 for a, b in pairs])
+
+
+def _offsets(n: int, lengths: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     """Where the slices of each square and side begin in each of the n factors.
 
     The slices of SIDE, 2 SIDE, ... sides that follow each other go once through a rotated row, in
     an order of their own for each factor.
     """
+    size, longest = shape.size, shape.longest
     step = aligned_step(n, _IN_SQUARE * int(lengths.sum()), size)
     n_slices = size // longest // SIDE * SIDE
     n_rounds = -(-SIDE * len(lengths) // n_slices)
@@ -133,14 +152,14 @@ def _offsets(
 
 
 def _cut(
-    starts: np.ndarray, lengths: np.ndarray, n_columns: int
+    starts: np.ndarray, lengths: np.ndarray, shape: Shape
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cut squares where one of their groups of slices goes on in the first column.
 
     Returns the square, the first entry and the last entry of each part.
     """
-    group, at = np.divmod(-starts % n_columns, lengths)
-    is_cut = (group < _IN_SQUARE // GROUP) & (at > 0)
+    group, at = np.divmod(-starts % shape.n_columns, lengths)
+    is_cut = (group < shape.n_groups) & (at > 0)
     square = np.repeat(np.arange(len(starts)), 1 + is_cut)
     is_second = np.append(False, square[1:] == square[:-1])
     is_first = np.append(square[1:] == square[:-1], False)
@@ -169,15 +188,20 @@ def are_squares(
     P = np.where(in_p[:, None, None], offset, 0)
     Q = np.where(in_q[:, None, None], offset, 0)
     a, b = np.divmod(np.arange(_IN_SQUARE), SIDE)
-    begin = a // GROUP * GROUP
-    meets = column[:, begin, (b - a + begin) % SIDE]  # the column of the first of each group
+    in_groups = np.zeros(len(column), dtype=bool)
+    for group in GROUPS:
+        begin = a // group * group
+        meets = column[:, begin, (b - a + begin) % SIDE]  # the column of the first of each group
+        plus = scale * _signs(group).reshape(SIDE, SIDE)
+        in_groups |= (column == meets.reshape(column.shape)).all(axis=(1, 2)) & (
+            plus == plus[:, :, :1]
+        ).all(axis=(1, 2))
     return bool(
         ((n >= 2) & (n <= 2 * MAX_FACTORS)).all()
         and (degree == degree[:, :1, :1]).all()
         and (length == length[:, :1, :1]).all()
         and not (length % LANES).any()
-        and (column == meets.reshape(column.shape)).all()
-        and (scale == scale[:, :, :1]).all()
+        and in_groups.all()
         and (P[:, :, :1] == P).all()
         and (Q[:, :1] == Q).all()
     )

@@ -10,26 +10,26 @@ from scipy import sparse
 from craftmaps.loops.images import gradient_rows
 from craftmaps.threads import for_each_block
 
-_CELL_WIDTH = 0.6  # standard deviation of a cell of gradients, in distances of their centres
+_CELL_WIDTH = 0.6  # standard deviation of a cell, relative to the distance between centers
 
 
 def gradients(
     X: Any, cells: int = 5, directions: int = 8, shape: tuple[int, int] | None = None
 ) -> np.ndarray:
-    """Directions of strokes in each part of an image: square roots of histograms of gradients.
+    """Compute square roots of histograms of the gradient directions in each part of an image.
 
-    Each pixel's gradient is split among the two nearest directions, and the parts are added up in
-    a grid of overlapping Gaussian cells. Rows have length 1.
+    The gradient of each pixel is split into parts along the two nearest directions. These are added
+    up in a grid of overlapping Gaussian cells. Rows have length 1.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_images, height * width)
     cells : int, default=5
-        Cells per side of the grid.
+        Number of cells per side of the grid.
     directions : int, default=8
-        At least 5.
+        Number of directions, at least 5.
     shape : (height, width) or None, default=None
-        None takes images to be square.
+        Shape of the images. None means square images.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def gradients(
 def gradient_cells(
     shape: tuple[int, int], cells: int, directions: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The directions as unit vectors, and each cell's weights of the lines and of the columns."""
+    """Return unit vectors of the directions, and the weights of lines and columns per cell."""
     (height, width), most = shape, min(shape)
     if not isinstance(cells, Integral) or not 1 <= cells <= most:
         raise ValueError(
@@ -77,7 +77,7 @@ def gradient_cells(
 
 
 def _pools(length: int, cells: int) -> np.ndarray:
-    """Gaussian weights of pixels along one side, which add up to 1 in each cell."""
+    """Return the Gaussian weights of pixels along one side, which add up to 1 for each cell."""
     centres = (np.arange(cells) + 0.5) * length / cells - 0.5
     width = _CELL_WIDTH * length / cells
     pools = np.exp(-0.5 * np.square((np.arange(length) - centres[:, None]) / width))
@@ -85,7 +85,7 @@ def _pools(length: int, cells: int) -> np.ndarray:
 
 
 def image_shape(X: Any, shape: Any = None) -> tuple[int, int]:
-    """Return height and width of the images in the rows of X; square if no shape is given."""
+    """Return the height and width of the images in the rows of X, which are square by default."""
     if shape is None:
         side = isqrt(X.shape[1]) if X.ndim == 2 else 0
         if side < 1 or side * side != X.shape[1]:

@@ -1,7 +1,7 @@
-"""Which rows a Nyström map keeps: uniform, randomly pivoted Cholesky, leverage scores, k-means.
+"""Choose landmarks: uniform, randomly pivoted Cholesky, leverage scores, k-means.
 
-Algorithms that look at the kernel do so through `Candidates`, a few columns of the Gram matrix at a
-time: the whole of it is never formed.
+`Candidates` gives algorithms a few columns of the Gram matrix at a time. The whole matrix is never
+formed.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,16 @@ from craftmaps.threads import for_each_product_block
 
 _ROW_BYTES = 1 << 14  # blocks of 1024 rows
 _PROPOSALS = 256  # pivots proposed at a time
-_NOISE = 1e-6  # residuals below this share of what they were are rounding errors
-_FACTOR_BYTES = 1 << 30  # what the Cholesky factor of all candidates may take
+_NOISE = 1e-6  # residuals that fell below this share of their first value are rounding errors
+_FACTOR_BYTES = 1 << 30  # memory limit for the Cholesky factor of all candidates
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Rows among which landmarks are chosen, and the kernel between them.
+    """Rows from which landmarks are chosen, and the kernel between them.
 
-    `against(chosen)` is a function of row numbers and a buffer, into which it writes K[rows,
-    chosen]; where `threads` is true, blocks of rows may be filled side by side.
+    `against(chosen)` returns a function of row numbers and a buffer, which writes K[rows, chosen]
+    into the buffer. If `threads` is true, blocks of rows may be filled in parallel.
     """
 
     n_rows: int
@@ -37,7 +37,7 @@ class Candidates:
 
     @classmethod
     def of_rows(cls, kernel: Kernel, X: Any) -> "Candidates":
-        """The rows of X."""
+        """Return the rows of X as candidates."""
 
         def against(chosen: np.ndarray) -> Fill:
             fill = kernel.against(X[chosen], X.dtype)
@@ -48,7 +48,7 @@ class Candidates:
 
     @classmethod
     def of_gram(cls, matrix: np.ndarray) -> "Candidates":
-        """The rows that a Gram matrix was computed from."""
+        """Return the rows of a precomputed Gram matrix as candidates."""
 
         def against(chosen: np.ndarray) -> Fill:
             return lambda rows, out: np.copyto(out, matrix[rows][:, chosen])
@@ -57,7 +57,7 @@ class Candidates:
         return cls(len(matrix), matrix.dtype, diagonal, against, True)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple["Candidates", np.ndarray]:
-        """n_rows of them, drawn uniformly, and which they are."""
+        """Draw `n_rows` candidates uniformly, and return them with their row numbers."""
         kept = np.sort(rng.choice(self.n_rows, n_rows, replace=False))
 
         def against(chosen: np.ndarray) -> Fill:
@@ -67,25 +67,26 @@ class Candidates:
         return Candidates(n_rows, self.dtype, self.diagonal[kept], against, self.threads), kept
 
     def gram(self, chosen: np.ndarray) -> np.ndarray:
-        """K[chosen, chosen] in float64."""
+        """Return K[chosen, chosen] in float64."""
         out = np.empty((len(chosen), len(chosen)), dtype=self.dtype)
         self.against(chosen)(chosen, out)
         return out.astype(np.float64)
 
 
 def uniform(candidates: Candidates, n: int, rng: np.random.Generator) -> np.ndarray:
-    """n rows, each as likely as any other (Deshmukh, Algorithm 5)."""
+    """Choose n rows uniformly (Deshmukh, Algorithm 5)."""
     chosen: np.ndarray = rng.choice(candidates.n_rows, n, replace=False)
     return chosen
 
 
 def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Randomly pivoted Cholesky: a row is drawn in proportion to what is left of its k(x, x).
+    """Choose n rows by randomly pivoted Cholesky.
 
-    Epperly, Tropp and Webber (arXiv:2410.03969), Algorithm 2: pivots are proposed in blocks by the
-    diagonal at the start of the block and accepted with the probability that makes their law that
-    of one pivot after another. Needs n columns of the Gram matrix in all, and memory for as many;
-    where these are more than a gigabyte, candidates are thinned out uniformly first.
+    Each row is drawn with probability proportional to the residual of its k(x, x) (Epperly, Tropp
+    and Webber, arXiv:2410.03969, Algorithm 2). Pivots are proposed in blocks, by the residuals at
+    the start of the block, and accepted with probabilities that give the same distribution as
+    drawing one pivot after another. This takes n columns of the Gram matrix in time and memory. If
+    they exceed a gigabyte, the candidates are first reduced to a uniform sample.
     """
     most = max(4 * n, _FACTOR_BYTES // (candidates.dtype.itemsize * n))
     if candidates.n_rows > most:
@@ -98,7 +99,7 @@ def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.n
     chosen = np.empty(0, dtype=np.int64)
     while len(chosen) < n:
         cumulated = np.cumsum(residual)
-        if cumulated[-1] <= least:  # nothing is left: the other rows depend on those chosen
+        if cumulated[-1] <= least:  # all other rows depend on the chosen ones
             rest = np.setdiff1d(np.arange(candidates.n_rows), chosen)
             return np.concatenate([chosen, rng.choice(rest, n - len(chosen), replace=False)])
         points = cumulated[-1] * rng.random(min(_PROPOSALS, max(8, n // 4)))
@@ -107,7 +108,7 @@ def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.n
         known = factor[proposed, : len(chosen)].astype(np.float64)
         remaining = candidates.gram(proposed) - known @ known.T
         accepted, triangle = _accept(remaining, residual[proposed], n - len(chosen), rng)
-        if not accepted.size:  # proposed for what rounding left of rows that depend on others
+        if not accepted.size:  # the residuals of the proposed rows were only rounding errors
             left = np.maximum(remaining.diagonal(), 0)
             residual[proposed] = np.minimum(residual[proposed], left)
             continue
@@ -121,8 +122,8 @@ def rpcholesky(candidates: Candidates, n: int, rng: np.random.Generator) -> np.n
 def _accept(
     remaining: np.ndarray, bound: np.ndarray, most: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Accept proposal i with probability (its residual now) / (at the start), and eliminate it."""
-    # A residual within rounding error of 0 would make a pivot of noise.
+    """Accept proposal i with probability (residual now) / (residual at first), and eliminate it."""
+    # A residual that is 0 up to rounding errors must not become a pivot.
     levels = np.maximum(rng.random(len(bound)), _NOISE) * bound
     columns = np.empty((min(most, len(bound)), len(bound)))
     accepted: list[int] = []
@@ -146,7 +147,7 @@ def _extend(
     pivots: np.ndarray,
     triangle: np.ndarray,
 ) -> None:
-    """The columns of the Cholesky factor for new pivots, and what they leave of the diagonal."""
+    """Add columns of the Cholesky factor for new pivots, and update the residuals."""
     inverse = solve_triangular(triangle, np.eye(len(pivots)), lower=True).T.astype(factor.dtype)
     known = np.ascontiguousarray(factor[pivots, :k].T)
     fill = candidates.against(pivots)
@@ -164,11 +165,11 @@ def _extend(
 
 
 def leverage(candidates: Candidates, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Recursive ridge leverage scores (Musco and Musco 2017, Algorithm 3).
+    """Choose n rows by recursive ridge leverage scores (Musco and Musco 2017, Algorithm 3).
 
-    The scores of all rows are estimated from a sample, drawn by scores that were estimated on half
-    of the rows, and so on down to as many rows as are sampled. The ridge is set at each level so
-    that about n / (4 log n) of the dimensions are above it.
+    The scores of all rows are estimated from a sample. The sample is drawn by scores that were
+    estimated on half of the rows, and so on until the sample takes all rows. At each level, the
+    ridge is chosen so that about n / (4 log n) eigenvalues are above it.
     """
     n_rows = candidates.n_rows
     order = rng.permutation(n_rows)
@@ -197,7 +198,7 @@ def leverage(candidates: Candidates, n: int, rng: np.random.Generator) -> np.nda
 def _leverage_scores(
     candidates: Candidates, rows: np.ndarray, sample: np.ndarray, weights: np.ndarray, k: int
 ) -> np.ndarray:
-    """Ridge leverage scores of `rows` in the space of the weighted sample."""
+    """Return ridge leverage scores of `rows` in the span of the weighted sample."""
     gram = candidates.gram(sample)
     weighted = gram * np.outer(weights, weights)
     values = eigvalsh(weighted)
@@ -219,7 +220,7 @@ def _leverage_scores(
 
 
 def kmeans(X: Any, n: int, unit_norm: bool, rng: np.random.Generator) -> np.ndarray:
-    """Centres of k-means (Deshmukh, Algorithm 6), of length 1 if `unit_norm`."""
+    """Return the centers of k-means (Deshmukh, Algorithm 6), of length 1 if `unit_norm`."""
     from sklearn.cluster import MiniBatchKMeans  # slow to import, seldom needed
     from sklearn.preprocessing import normalize
 

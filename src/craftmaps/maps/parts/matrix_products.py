@@ -18,7 +18,7 @@ _BLOCK_ROWS = 256
 @storable
 @dataclass(frozen=True)
 class MatrixProducts:
-    """For each degree n an array (parts, n, D_n, d) of weights; parts are real and imaginary."""
+    """Weights of shape (parts, n, D_n, d) for each degree n, with real and imaginary parts."""
 
     matrices: dict[int, np.ndarray]
     column: dict[int, int]
@@ -52,7 +52,7 @@ class MatrixProducts:
         return cls(matrices, columns, scale)
 
     def fill(self, X: Any, out: np.ndarray) -> None:
-        """Write the features of the rows of X into `out`, zero in the columns of no feature."""
+        """Write the features of the rows of X into `out`; columns without features become 0."""
         out[:] = 0
         for n, matrices in self.matrices.items():
             parts, _, count, _ = matrices.shape
@@ -86,7 +86,7 @@ class MatrixProducts:
             )
 
     def onnx(self, g: Any, x: str, n_in: int, n_out: int, first: int = 0) -> str:
-        """The columns from `first` on."""
+        """Add the columns from `first` on to an ONNX graph."""
         columns_of_x = g.transpose(x)
         made = []
         for n, matrices in self.matrices.items():
@@ -103,7 +103,7 @@ class MatrixProducts:
         return onnx_columns(g, x, made, first, n_out)
 
     def _columns(self, n: int) -> np.ndarray:
-        """Columns of the features of degree n, of shape (parts, D_n)."""
+        """Return the columns of the features of degree n, of shape (parts, D_n)."""
         parts, _, count, _ = self.matrices[n].shape
         step = self._step(n)
         feature = np.arange(count)
@@ -113,7 +113,7 @@ class MatrixProducts:
         return np.asarray(real + np.arange(parts)[:, None] * width)
 
     def _step(self, n: int) -> int:
-        """Number of features computed at a time; their parts are stored side by side."""
+        """Return the number of features computed at a time; their parts are stored side by side."""
         return max(1, _MAX_CHUNK // max(int(self.matrices[n].shape[3]), _BLOCK_ROWS))
 
 
@@ -126,7 +126,7 @@ def _projected(block: Any, weights: np.ndarray) -> np.ndarray:
 
 
 def _signs(shape: tuple[int, ...], parts: int, rng: np.random.Generator) -> np.ndarray:
-    """Rademacher signs, or with two parts uniform draws from {1, i, -1, -i}."""
+    """Draw Rademacher signs, or with two parts uniformly from {1, i, -1, -i}."""
     drawn = rng.integers(0, 2 * parts, shape, dtype=np.int8)
     sign = 1 - 2 * (drawn % 2)
     return np.stack([np.where(drawn // 2 == part, sign, 0) for part in range(parts)])

@@ -12,8 +12,8 @@ from craftmaps.maps.parts.base import check_facts
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block
 
-_FAR = 160.0  # 2 gamma |x - center|^2 beyond which the factor is below all float32 numbers
-_BUFFER_BYTES, _LEAST_ROWS = 1 << 22, 512  # of features that are made at a time
+_MAX_SQUARED_LENGTH = 160.0  # if |x'|^2 is larger, the factor is below all float32 numbers
+_BUFFER_BYTES, _LEAST_ROWS = 1 << 22, 512  # size of a block of features
 
 
 @storable
@@ -21,9 +21,9 @@ _BUFFER_BYTES, _LEAST_ROWS = 1 << 22, 512  # of features that are made at a time
 class Radial:
     """exp(-gamma |x - y|^2) = r(x) r(y) exp(<x', y'>), x' = sqrt(2 gamma) (x - center).
 
-    The factor is r(x) = exp(-|x'|^2 / 2). Rows are centered, which does not change the kernel,
-    because features of short rows have smaller errors. Rows so far from the center that r(x) is
-    below all numbers get features of 0.
+    The factor is r(x) = exp(-|x'|^2 / 2). Centering the rows does not change the kernel, but
+    features of short rows have smaller errors. Rows so far from the center that r(x) underflows get
+    features of 0.
     """
 
     center: np.ndarray
@@ -36,15 +36,15 @@ class Radial:
 
     @property
     def kernel(self) -> Exponential:
-        """The kernel of the rows x'."""
+        """The exponential kernel of the rows x'."""
         return Exponential()
 
     def prepared(self, X: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        """The rows x' and the factors r(x); both are 0 for rows that are too far away."""
+        """Return the rows x' and the factors r(x); both are 0 for rows that are too far away."""
         rows = dense_block(X, 0, X.shape[0], np.float64) - self.center
         rows *= np.sqrt(2 * self.gamma)
         squared = row_norms(rows, squared=True)
-        far = squared > _FAR
+        far = squared > _MAX_SQUARED_LENGTH
         rows[far] = 0
         factor = np.where(far, 0.0, np.exp(-0.5 * squared))
         return rows.astype(dtype, copy=False), factor.astype(dtype)
@@ -67,6 +67,6 @@ class Radial:
         moved = g.add("Sub", g.double(x), self.center)
         moved = g.add("Mul", moved, np.float64(np.sqrt(2 * self.gamma)))
         squared = g.add("ReduceSum", g.add("Mul", moved, moved), [1], keepdims=1)
-        near = g.double(g.add("Less", squared, np.float64(_FAR)))
+        near = g.double(g.add("Less", squared, np.float64(_MAX_SQUARED_LENGTH)))
         factor = g.add("Exp", g.add("Mul", squared, np.float64(-0.5)))
         return g.single(g.add("Mul", moved, near)), g.single(g.add("Mul", factor, near))

@@ -23,14 +23,14 @@ _MAX_HALTON_DIMENSIONS = 1000  # the tables of SciPy's generator grow with their
 def iid(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
 ) -> MatrixFrequencies:
-    """Independent draws (Rahimi and Recht; Deshmukh, Algorithm 1)."""
+    """Draw frequencies independently (Rahimi and Recht; Deshmukh, Algorithm 1)."""
     return MatrixFrequencies(kernel.frequencies(n, d, rng))
 
 
 def orthogonal(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
 ) -> MatrixFrequencies:
-    """Blocks of d orthogonal directions, uniformly distributed; lengths |w| in random order."""
+    """Draw blocks of d orthogonal directions, uniformly distributed, with lengths |w|."""
     lengths = kernel.lengths(n, d, rng)
     if lengths is None:
         raise ValueError(
@@ -45,10 +45,10 @@ def orthogonal(
 def quasi_random(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator, sequence: str
 ) -> MatrixFrequencies:
-    """Points of a scrambled low-discrepancy sequence through inverse distributions.
+    """Map points of a scrambled low-discrepancy sequence by inverse distributions.
 
-    Deshmukh, Algorithm 2. The cosine is even, so w and -w are the same frequency; the first
-    coordinate is therefore kept on its upper half, where no point has a twin.
+    Deshmukh, Algorithm 2. The cosine is even, so w and -w are the same frequency. The first
+    coordinate is restricted to its upper half, so that no frequency occurs twice.
     """
     dimensions = kernel.n_uniform(d)
     if dimensions is None:
@@ -64,11 +64,11 @@ def quasi_random(
 def structured(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
 ) -> StructuredFrequencies:
-    """Rows of H S_b H P D_1 H D_0 with random signs D_k, with lengths |w| in random order.
+    """Draw rows of H S_b H P D_1 H D_0 with random signs D_k, and lengths |w| in random order.
 
-    A rotation H P D_1 H D_0 is common to as many blocks as there are sign sets S_b. These make the
-    blocks as far from each other as bases can be: rows of two of them have inner products of
-    1/sqrt(size), while rows of independent blocks have it only on average.
+    As many blocks share a rotation H P D_1 H D_0 as there are sign sets S_b. With these sets, rows
+    of any two blocks have inner products of size 1/sqrt(size), the smallest possible. Rows of
+    independent blocks have this size only on average.
     """
     size = max(MIN_ROTATION, padded_length(d))
     scales = _mixture("structured", kernel, n, rng)
@@ -93,7 +93,7 @@ def structured(
 def fastfood(
     kernel: ShiftInvariantKernel, n: int, d: int, rng: np.random.Generator
 ) -> FastfoodFrequencies:
-    """S H G P H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
+    """Draw S H G P H B with random signs B, normal G and lengths S (Le, Sarlos and Smola 2013).
 
     Rows of one block share G and are correlated, which makes the error up to a third larger than
     with independent frequencies. Only a quarter of the rows of each block is used, which lowers
@@ -122,7 +122,7 @@ DRAW: dict[str, Any] = {
 
 
 def _orthonormal(n_blocks: int, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Blocks of n orthonormal rows, uniformly distributed, one under the other."""
+    """Draw blocks of n orthonormal rows, uniformly distributed, stacked on each other."""
     q, r = np.linalg.qr(rng.standard_normal((n_blocks, d, n)))
     signs = np.where(np.diagonal(r, axis1=1, axis2=2) < 0, -1.0, 1.0)
     q = q * signs[:, None]  # without this, q is not uniform (Mezzadri 2007)
@@ -151,10 +151,10 @@ def _permutations(n_blocks: int, size: int, rng: np.random.Generator) -> np.ndar
 
 
 def _sobol(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
-    """Scrambled Sobol points, in the middle of their cells so that none lies on the boundary.
+    """Draw scrambled Sobol points, in the middle of their cells so that none lies on the boundary.
 
-    Beyond the dimensions that SciPy has directions for, groups of coordinates have a sequence each,
-    in random order (Latin supercube sampling, Owen 1998).
+    SciPy has direction numbers for a limited number of dimensions. Beyond it, each group of
+    coordinates has its own sequence in random order (Latin supercube sampling, Owen 1998).
     """
     power = max(
         0, int(n - 1).bit_length()

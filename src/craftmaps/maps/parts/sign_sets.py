@@ -1,15 +1,15 @@
-"""Diagonals of signs whose Hadamard bases have equal angles to each other.
+"""Sets of signs whose Hadamard bases have equal angles to each other.
 
-For sign vectors s_a = (-1)^Q_a of quadratic forms Q_a over the integers modulo 2, the rows of
-H diag(s_a) and of H diag(s_b) have inner products of size 2^(m - r/2), r the rank of Q_a + Q_b. In
-a Kerdock set every such rank is full, so the bases are mutually unbiased: a row of one has the same
-angle to all rows of the others (Calderbank, Cameron, Kantor and Seidel 1997). It needs an even m;
-for an odd one Gold's forms have all ranks m - 1, the largest there is.
+Let s_a = (-1)^Q_a be sign vectors of quadratic forms Q_a over the integers modulo 2. The rows of
+H diag(s_a) and of H diag(s_b) have inner products of size 2^(m - r/2), where r is the rank of
+Q_a + Q_b. In a Kerdock set, every such rank is full. The bases are then mutually unbiased: a row of
+one basis has the same angle to all rows of the others (Calderbank, Cameron, Kantor and Seidel
+1997). Kerdock sets need an even m. For odd m, Gold's forms have rank m - 1, the largest possible.
 """
 
 import numpy as np
 
-_POLYNOMIALS = {  # primitive, of odd degree
+_POLYNOMIALS = {  # primitive polynomials of odd degrees
     5: 0x25,
     7: 0x83,
     9: 0x211,
@@ -52,7 +52,7 @@ def _degree(power: int) -> int:
 
 
 class _Field:
-    """The numbers below 2^degree as polynomials modulo 2, modulo a primitive one."""
+    """The field of polynomials modulo 2 and a primitive polynomial, as numbers below 2^degree."""
 
     def __init__(self, degree: int) -> None:
         self.degree, self.size = degree, 1 << degree
@@ -70,7 +70,7 @@ class _Field:
         return np.where((a == 0) | (b == 0), 0, self._powers[log])
 
     def trace(self, a: np.ndarray) -> np.ndarray:
-        """a + a^2 + a^4 + ..., which is 0 or 1 and linear in a."""
+        """Return a + a^2 + a^4 + ..., which is 0 or 1 and linear in a."""
         return np.asarray(np.bitwise_count(a & self._odd).astype(np.int64) & 1)
 
     def _mask_of_trace(self) -> int:

@@ -1,4 +1,4 @@
-"""Whitening of kernel columns: K_LL^(-1/2) up to a rotation, without what is rounding error."""
+"""Whitening of kernel columns: K_LL^(-1/2) up to a rotation, without rounding errors."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -11,20 +11,20 @@ from craftmaps.maps.parts.base import check_facts
 from craftmaps.storage.packing import storable
 from craftmaps.threads import at_most_threads
 
-_ONE_THREAD = 4096  # landmarks; up to here threads of BLAS gain little, and lose much on busy cores
-_BLOCK_COLUMNS = 256  # of a triangle that are multiplied at a time
-_PIVOT_MARGIN = 64  # times the last bit: a squared pivot below that may be rounding
+_MAX_LANDMARKS_ONE_THREAD = 4096  # with so few, BLAS threads gain little, and lose on busy cores
+_BLOCK_COLUMNS = 256  # columns of a triangle that are multiplied at a time
+_PIVOT_MARGIN = 64  # in eps; a smaller squared pivot may be a rounding error
 
 
 @storable
 @dataclass(frozen=True)
 class Whitening:
-    """The inverse of a pivoted Cholesky factor of K_LL: with W' K_LL W = I, k(x, L) W is white.
+    """The inverse W of a pivoted Cholesky factor of K_LL, with W' K_LL W = I.
 
-    W is upper triangular, because landmarks have the order of their pivots; `values` are the
-    squared pivots, the largest first. Landmarks beyond the rank are not needed. In files of version
-    0.1.0 `triangular` may be false: there, the columns are eigenvectors of K_LL divided by the
-    roots of the eigenvalues `values`.
+    k(x, L) W are the whitened features. Landmarks are in the order of their pivots, so W is upper
+    triangular. `values` are the squared pivots in decreasing order. Landmarks beyond the rank are
+    not needed. In files of version 0.1.0, `triangular` may be False: the columns of W are then
+    eigenvectors of K_LL, divided by the square roots of the eigenvalues `values`.
     """
 
     values: np.ndarray
@@ -33,9 +33,9 @@ class Whitening:
 
     @classmethod
     def draw(cls, gram: np.ndarray, dtype: np.dtype) -> tuple[Self, np.ndarray]:
-        """The whitening in the precision `dtype`, and the new order of the landmarks.
+        """Return the whitening in the precision `dtype`, and the new order of the landmarks.
 
-        Overwrites `gram`.
+        `gram` is overwritten.
         """
         with one_thread_if_few(len(gram)):
             factor, order = pivoted_factor(gram, dtype)
@@ -48,16 +48,16 @@ class Whitening:
 
     @property
     def rank(self) -> int:
-        """Number of columns that are not rounding error."""
+        """Number of columns that are not rounding errors."""
         return int(self.matrix.shape[1])
 
     @property
     def n_landmarks(self) -> int:
-        """Number of landmarks, the first ones, whose kernel values are needed."""
+        """Number of landmarks, from the first on, whose kernel values are needed."""
         return len(self.matrix)
 
     def rounded(self, dtype: np.dtype) -> Self:
-        """The whitening for kernel values of another precision, which may have less rank."""
+        """Return the whitening for kernel values of another precision, which may lower the rank."""
         smallest = _smallest_pivot if self.triangular else _smallest_eigenvalue
         least = smallest(len(self.values), dtype) * self.values.max(initial=0.0)
         rank = min(self.rank, int(np.count_nonzero(self.values > least)))
@@ -65,9 +65,9 @@ class Whitening:
         return replace(self, matrix=self.matrix[:needed, :rank].astype(dtype, copy=False))
 
     def fill(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Write the whitened columns of k(x, L), given as X; columns beyond the rank are 0.
+        """Write the whitened columns of X = k(x, L); columns beyond the rank are 0.
 
-        X may be `out` itself.
+        X and `out` may be the same array.
         """
         if self.triangular:
             _times_upper(X, self.matrix, out)
@@ -92,16 +92,16 @@ class Whitening:
 
 
 def one_thread_if_few(n_landmarks: int) -> Any:
-    """A context in which BLAS has one thread, if there are few landmarks."""
-    return at_most_threads(1) if n_landmarks <= _ONE_THREAD else nullcontext()
+    """Return a context in which BLAS has one thread if there are few landmarks."""
+    return at_most_threads(1) if n_landmarks <= _MAX_LANDMARKS_ONE_THREAD else nullcontext()
 
 
 def pivoted_factor(gram: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """The Cholesky factor U' U = P' K_LL P of the landmarks that are of use, and P.
+    """Return the Cholesky factor U' U = P' K_LL P of the independent landmarks, and P.
 
-    Its size is the numerical rank of K_LL for kernel values of the precision `dtype`. All is done
-    in the memory of `gram`, because for many landmarks no second matrix fits. Below the diagonal U
-    is not 0 but holds what was there before.
+    The size of U is the numerical rank of K_LL for kernel values of the precision `dtype`. U is
+    computed in the memory of `gram`, because for many landmarks a second matrix may not fit. The
+    entries below the diagonal are not 0 but meaningless.
     """
     n = len(gram)
     least = _smallest_pivot(n, dtype) * gram.diagonal().max(initial=0.0)
@@ -113,24 +113,24 @@ def pivoted_factor(gram: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.nd
 
 
 def _smallest_eigenvalue(n_landmarks: int, dtype: np.dtype) -> float:
-    """The share of the largest eigenvalue of K_LL below which eigenvalues are rounding errors."""
+    """Return the share of the largest eigenvalue below which eigenvalues are rounding errors."""
     return max(n_landmarks * float(np.finfo(np.float64).eps), float(np.finfo(dtype).eps))
 
 
 def _smallest_pivot(n_landmarks: int, dtype: np.dtype) -> float:
-    """The share of the largest squared pivot of K_LL below which pivots are rounding errors.
+    """Return the share of the largest squared pivot below which pivots are rounding errors.
 
-    An eigenvector averages the errors of all entries of k(x, L) and a pivot does not, so that it
-    needs a margin beyond the last bit.
+    An eigenvector averages the errors of all entries of k(x, L). A pivot does not, so it needs a
+    margin beyond the last bit.
     """
     margin = _PIVOT_MARGIN * float(np.finfo(dtype).eps)
     return max(n_landmarks * float(np.finfo(np.float64).eps), margin)
 
 
 def _times_upper(left: np.ndarray, upper: np.ndarray, out: np.ndarray) -> None:
-    """out = left @ upper without most of the zeros below the diagonal of `upper`.
+    """Compute out = left @ upper without most of the zeros below the diagonal of `upper`.
 
-    From the last columns to the first, so that `out` may be `left`.
+    It goes from the last columns to the first, so `out` may be `left`.
     """
     rank = upper.shape[1]
     for start in reversed(range(0, rank, _BLOCK_COLUMNS)):

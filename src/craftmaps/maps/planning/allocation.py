@@ -157,7 +157,7 @@ def optimized(
         cap = _products(length, n) if repulsion else math.inf
         later = max(0.0, variance - (length - 1) * repulsion)
         if length < cap < math.inf:
-            later *= cap / (cap - length)  # because runs are drawn without replacement
+            later *= cap / (cap - length)  # runs are drawn without replacement
         early = max(0.0, variance + repulsion)  # if X has one column, it is 0 up to rounding
         curves.append(_Curve(early, later, length, cap))
     if used:

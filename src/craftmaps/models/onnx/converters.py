@@ -30,7 +30,7 @@ _OPTIONS = {  # skl2onnx itself takes care of all but the first
 
 
 def register() -> None:
-    """Register every map and learner; twice is as good as once."""
+    """Register every map and learner; it may be called more than once."""
     for kind in (*_defined(FeatureMap), *_defined(Learner)):
         options = _OPTIONS if issubclass(kind, OnePassClassifier) else None
         update_registered_converter(
@@ -39,13 +39,13 @@ def register() -> None:
 
 
 def _defined(base: Any) -> list[type]:
-    """All maps or learners that are defined so far, in this package or outside of it."""
+    """Return all maps or learners that are defined so far, inside or outside of this package."""
     known = [kind for below in base.__subclasses__() for kind in (below, *_defined(below))]
     return [kind for kind in dict.fromkeys(known) if not isabstract(kind)]
 
 
 def _set_types(operator: Any) -> None:
-    """Features and scores have the precision of the input, probabilities float32 for ZipMap."""
+    """Set output types: the precision of the input, but float32 for probabilities (for ZipMap)."""
     fitted = operator.raw_operator
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     real = DoubleTensorType if double else FloatTensorType
@@ -93,7 +93,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _raw_scores(given: Any, fitted: Any) -> bool:
-    """Whether scores are wanted, as CalibratedClassifierCV does, in the place of probabilities."""
+    """Whether to return scores instead of probabilities, as CalibratedClassifierCV requires."""
     if not isinstance(fitted, OnePassClassifier):
         return False
     return bool(given.get_options(fitted, {"raw_scores": False})["raw_scores"])

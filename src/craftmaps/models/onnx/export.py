@@ -1,4 +1,4 @@
-"""From a graph to an ONNX file."""
+"""Write an ONNX graph to a file."""
 
 import os
 from importlib.metadata import version
@@ -13,12 +13,12 @@ from craftmaps.models.onnx.learners import outputs, type_of, width_of
 from craftmaps.models.onnx.tables import encoder_of, table_input
 from craftmaps.storage.atomic import write_whole
 
-_PREFIX = "craftmaps/"  # of inner names, which no column has
+_PREFIX = "craftmaps/"  # prefix of inner names, which columns do not have
 _OPSET_OF_ML = 3
 
 
 def onnx_model(fitted: Any, return_std: bool = False) -> onnx.ModelProto:
-    """The ONNX model of a fitted map or learner."""
+    """Return the ONNX model of a fitted map or learner."""
     encoder = encoder_of(fitted)
     if encoder is None:
         g = Graph()
@@ -55,7 +55,7 @@ def onnx_model(fitted: Any, return_std: bool = False) -> onnx.ModelProto:
 
 
 def write(fitted: Any, path: str | os.PathLike[str], return_std: bool = False) -> None:
-    """Write the ONNX model of a fitted map or learner, checked."""
+    """Check the ONNX model of a fitted map or learner, and write it to a file."""
     model = onnx_model(fitted, return_std)
     onnx.checker.check_model(model, full_check=True)
     serialized = model.SerializeToString()
@@ -71,7 +71,7 @@ def _check_names(twice: set[str]) -> None:
 
 
 def tensor_of(name: str, array: np.ndarray) -> onnx.TensorProto:
-    """A constant for the file."""
+    """Return a constant as ONNX stores it."""
     return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
 
 

@@ -1,4 +1,4 @@
-"""Learners as ONNX: features, a matrix product, and for a classifier what its codes mean."""
+"""Learners as ONNX: features, a matrix product, and the decoding of classes."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def outputs(
         raise ValueError(f"return_std is for regressors, got a {type(fitted).__name__}.")
     if isinstance(fitted, OnePassRegressor):
         z = _features(g, x, fitted)
-        results = {"variable": _linear(g, z, fitted)}
+        results = {"variable": _within(g, _linear(g, z, fitted), fitted._limits())}
         return results | {"std": _deviations(g, z, fitted)} if return_std else results
     if isinstance(fitted, OnePassClassifier):
         z = _features(g, x, fitted)
@@ -44,7 +44,7 @@ def outputs(
 
 
 def labels_of(classes: np.ndarray) -> np.ndarray:
-    """Classes as ONNX knows them: strings, int64 or float32."""
+    """Convert classes to types that ONNX supports: strings, int64 or float32."""
     if all(isinstance(label, str) for label in classes.tolist()):
         return classes.astype(object)
     if classes.dtype.kind in "biu":
@@ -55,7 +55,7 @@ def labels_of(classes: np.ndarray) -> np.ndarray:
 
 
 def _features(g: Graph, x: str, fitted: Any) -> str:
-    fitted.solve()  # complains if it is not fitted
+    fitted.solve()  # raises an error if it is not fitted
     return onnx_features(g, x, fitted.feature_map_)
 
 
@@ -65,8 +65,16 @@ def _linear(g: Graph, z: str, fitted: Any) -> str:
     return g.add("Add", product, solution.intercept.astype(np.float32))
 
 
+def _within(g: Graph, predicted: str, limits: tuple[np.ndarray, np.ndarray] | None) -> str:
+    """Predictions within their limits, if they have any."""
+    if limits is None:
+        return predicted
+    least, most = (limit.astype(np.float32) for limit in limits)
+    return g.add("Min", g.add("Max", predicted, least), most)
+
+
 def _deviations(g: Graph, z: str, fitted: Any) -> str:
-    """s sqrt(1 + h) for each row and target; in float64 where terms of h cancel."""
+    """Add s sqrt(1 + h) for each row and target, in float64 if terms of h may cancel."""
     posterior, conformal = fitted._uncertainty(single=True)
     posterior = fitted._known(posterior)
     dtype = posterior.root.dtype
@@ -81,12 +89,12 @@ def _deviations(g: Graph, z: str, fitted: Any) -> str:
 
 
 def _squares(g: Graph, rows: str) -> str:
-    """The squared length of each row, as a column."""
+    """Add the squared length of each row, as a column."""
     return g.add("ReduceSum", g.add("Mul", rows, rows), [1], keepdims=1)
 
 
 def _scores(g: Graph, predicted: str, code: OneVsRest | OneBit | CodeMatrix | Discriminant) -> str:
-    """A score per class; see `CodeMatrix.scores`."""
+    """Add a score per class; see `CodeMatrix.scores`."""
     if isinstance(code, OneVsRest):
         return predicted
     if isinstance(code, OneBit):
@@ -114,7 +122,7 @@ def _scores(g: Graph, predicted: str, code: OneVsRest | OneBit | CodeMatrix | Di
 
 
 def _decisions(g: Graph, scores: str, fitted: Any) -> str:
-    """A column per class; of two, the second is decision_function and the first its negative."""
+    """Add a column per class; for two classes, these are -decision_function and its negative."""
     if len(fitted.classes_) > 2 or isinstance(fitted.decoder_, OneVsRest):
         return scores
     return g.add("MatMul", scores, g.floats(np.array([[1.0, -1.0], [-1.0, 1.0]])))
@@ -129,7 +137,7 @@ def type_of(name: str, fitted: Any) -> int:
 
 
 def width_of(name: str, fitted: Any) -> int | None:
-    """The number of columns of an output, None for the vector of labels."""
+    """Return the number of columns of an output, or None for the vector of labels."""
     if name == "label":
         return None
     if name == "features":

@@ -12,7 +12,7 @@ _TYPES = {"double": TensorProto.DOUBLE, "string": TensorProto.STRING}
 
 
 def encoder_of(fitted: Any) -> TableEncoder | None:
-    """The encoder that is, or that stands before, a fitted estimator; None without a table."""
+    """Return the encoder of a fitted estimator, which may be the estimator itself, or None."""
     encoder: Any = fitted if isinstance(fitted, TableEncoder) else None
     encoder = getattr(fitted, "encoder_", encoder)
     if encoder is None:
@@ -22,7 +22,7 @@ def encoder_of(fitted: Any) -> TableEncoder | None:
 
 
 def table_input(g: Graph, encoder: TableEncoder) -> tuple[str, list[ValueInfoProto]]:
-    """Add the encoding of a table; returns the encoded rows, and the inputs of the graph."""
+    """Add the encoding of a table; return the encoded rows and the inputs of the graph."""
     encoded: list[str] = []
     inputs = []
     for column in encoder.columns_:

@@ -1,1 +1,1 @@
-"""What every cluster engine shares."""
+"""Code that all cluster engines share."""

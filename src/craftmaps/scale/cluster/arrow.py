@@ -18,9 +18,9 @@ def rows_of(
     weight: str | None = None,
     tables: bool = False,
 ) -> tuple[Any, Any, np.ndarray | None]:
-    """X, y and weights of a batch; y is None without labels, and a matrix for several.
+    """Return X, y and weights of a batch; y is None without labels, and a matrix for several.
 
-    With `tables`, plain columns are a table of any types.
+    With `tables`, plain columns become a table with columns of any type.
     """
     nested = len(features) == 1 and pa.types.is_nested(batch.schema.field(features[0]).type)
     if tables and not nested:
@@ -49,7 +49,7 @@ def _matrix(batch: Any, names: Sequence[str]) -> Any:
 
 
 def _column(batch: Any, name: str) -> Any:
-    """A column as one array without missing values."""
+    """Return a column as one array, or raise ValueError if values are missing."""
     column = batch.column(name)
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     _check_complete(column, name)
@@ -64,25 +64,25 @@ def _check_complete(array: Any, name: str) -> None:
 
 
 def column_of(batch: Any, name: str) -> np.ndarray:
-    """A column of numbers or text."""
+    """Return a column of numbers or text."""
     return np.asarray(_column(batch, name).to_numpy(zero_copy_only=False))
 
 
 def _arrays(column: Any, name: str) -> np.ndarray:
-    """Arrays of one length as a matrix."""
+    """Return arrays of equal lengths as a matrix."""
     values = column.flatten()
     _check_complete(values, name)
     lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
     if len(lengths) and lengths.min() != lengths.max():
         raise ValueError(
-            f"column {name!r} holds arrays of {lengths.min()} to {lengths.max()} values, not of "
-            f"one length."
+            f"column {name!r} holds arrays of {lengths.min()} to {lengths.max()} values; they "
+            f"must have equal lengths."
         )
     return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(len(column), -1)
 
 
 def _vectors(column: Any, name: str) -> Any:
-    """Vectors of pyspark.ml: dense if all of them are, otherwise a CSR matrix."""
+    """Return vectors of pyspark.ml as a dense matrix, or as CSR if some are sparse."""
     names = [field.name for field in column.type]
     if names != ["type", "size", "indices", "values"]:
         raise ValueError(f"column {name!r} holds structs of {names}, not vectors.")
@@ -95,11 +95,11 @@ def _vectors(column: Any, name: str) -> Any:
     sizes = np.where(dense, counts, sizes)
     if sizes.min() != sizes.max():
         raise ValueError(
-            f"column {name!r} holds vectors of {sizes.min()} to {sizes.max()} values, not of one "
-            f"length."
+            f"column {name!r} holds vectors of {sizes.min()} to {sizes.max()} values; they must "
+            f"have equal lengths."
         )
     starts = np.concatenate([[0], np.cumsum(counts)])
-    indices = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)  # right for dense rows
+    indices = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)  # correct for dense rows
     indices[np.repeat(~dense, counts)] = column.field("indices").flatten()
     return sparse.csr_matrix(
         (values.flatten().to_numpy(zero_copy_only=False), indices, starts),

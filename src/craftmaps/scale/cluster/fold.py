@@ -1,17 +1,17 @@
-"""The fold that every cluster runs: a learner begun once, sums of partitions, merged in a tree.
+"""The computation of every cluster engine: sums of partitions that are merged in a tree.
 
-An engine moves three things. The learner that was begun goes to every worker once: it has the
-fitted map and has seen no row. Sums come back as bytes, without the map and with one triangle of
-the Hessian: 4 E^2 bytes for E features, and up to 1,024 rows of features by which alpha is chosen
-or probabilities are calibrated. Merging takes sums and gives sums, in an order that depends
-on the numbers of the partitions alone, so that the result is the same bit for bit in every run.
+An engine moves three things. The learner goes to every worker once, with the fitted map and without
+any rows. Sums come back as bytes without the map: one triangle of the Hessian with 4 E^2 bytes for
+E features, and up to 1,024 rows of features that are used to choose alpha or to calibrate
+probabilities. Merging turns sums into one sum. Its order depends only on the numbers of the
+partitions, so the result is the same bit for bit in every run.
 
-A loss other than the squared one takes several passes. For each of them a small task goes out, with
-the coefficients at which the loss is evaluated, and sums of gradients come back and are merged in
-the same tree. Features are made again in each pass.
+Losses other than the squared loss take several passes. For each pass, the engine sends a small task
+with the coefficients at which the loss is evaluated. Sums of gradients come back, and are merged in
+the same tree. Features are computed again in each pass.
 
-E features in float32 take 12 E^2 bytes while rows arrive (H and a work matrix) and 20 E^2 for a
-moment at the end of a task, 24 E^2 while sums are merged, and `block_rows` rows of features.
+E features in float32 take 12 E^2 bytes while rows arrive (H and a work matrix), 20 E^2 bytes at the
+end of a task, 24 E^2 bytes while sums are merged, and `block_rows` rows of features.
 """
 
 import pickle
@@ -27,12 +27,12 @@ from craftmaps.learn import KernelPCA, OnePassClassifier, OnePassRegressor
 from craftmaps.learn.passes import Task
 from craftmaps.tables.values import is_missing
 
-FAN_IN = 4  # sums that one task merges
-_FAR_APART = 1 << 40  # between the first rows of two partitions whose lengths are not known
+FAN_IN = 4  # number of sums that one task merges
+_ASSUMED_LENGTH = 1 << 40  # rows of each partition, if the lengths are not known
 
 
 def check_estimator(estimator: Any) -> None:
-    """Raise unless it is one of the learners whose sums merge."""
+    """Raise an error unless clusters can fit this learner."""
     if not isinstance(estimator, OnePassClassifier | OnePassRegressor | KernelPCA):
         raise TypeError(
             f"clusters fit a OnePassClassifier, a OnePassRegressor or a KernelPCA, not a "
@@ -46,13 +46,13 @@ def check_estimator(estimator: Any) -> None:
 
 
 def takes_passes(estimator: Any) -> bool:
-    """Whether the rows are gone through several times, or may be, before that is decided."""
+    """Whether a fit takes, or may take, several passes over the rows."""
     return getattr(estimator, "_loss_name", "squared") != "squared"
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A task for one pass over the rows, and whether it looks at their features."""
+    """A task for one pass over the rows, and whether it needs their features."""
 
     task: Task
     features: bool
@@ -62,7 +62,7 @@ class Pass:
 class Partitions:
     """Rows in the partitions of a cluster, for losses that take several passes.
 
-    `run` gives the merged result of a Pass, as bytes.
+    `run` returns the merged result of a Pass as bytes.
     """
 
     run: Callable[[Pass], bytes]
@@ -72,19 +72,19 @@ class Partitions:
     feature_map: Any
 
     def collect(self, task: Task, *, features: bool = True) -> Any:
-        """The sum of what a task finds in all partitions."""
+        """Return the sum of the results of a task for all partitions."""
         return pickle.loads(self.run(Pass(task, features)))
 
 
 def needs_targets(estimator: Any) -> bool:
-    """Whether rows are learned with targets."""
+    """Whether the learner needs targets."""
     return not isinstance(estimator, KernelPCA)
 
 
 def begin(
     estimator: Any, X: Any, y: Any, classes: Any = None, lengths: Sequence[int] | None = None
 ) -> Any:
-    """A clone of `estimator` that has fitted its map on the rows X and has learned from none.
+    """Return a clone of `estimator` with a map fitted on the rows X, which has not learned yet.
 
     `lengths` are the numbers of rows of all partitions, if they are known.
     """
@@ -99,13 +99,13 @@ def sums_of(
     first_row: int | None,
     one: Pass | None = None,
 ) -> bytes:
-    """The sums of partition `number`, from its blocks (X, y, sample_weight).
+    """Return the sums of partition `number` from its blocks (X, y, sample_weight).
 
-    `first_row` is the place of its first row among all rows. If it is not known, partitions are
-    placed far apart: rows are still drawn uniformly for calibration, and dealt evenly to folds.
-    The sums belong to the squared loss, or to `one` pass of another loss.
+    `first_row` is the place of its first row among all rows. If it is None, each partition gets a
+    range of places of its own, so rows are still sampled uniformly for calibration and shared
+    evenly among folds. The sums are for the squared loss, or for `one` pass of another loss.
     """
-    first_row = number * _FAR_APART if first_row is None else first_row
+    first_row = number * _ASSUMED_LENGTH if first_row is None else first_row
     try:
         if one is not None:
             rows = learner.pass_blocks(_checked(blocks), first_row, features=one.features)
@@ -119,7 +119,7 @@ def sums_of(
 
 
 def _checked(blocks: Iterable[Any]) -> Iterator[Any]:
-    """Blocks that have rows, and as many of them as targets."""
+    """Yield blocks that are not empty, and check that they have as many rows as targets."""
     for X, y, weights in blocks:
         if y is not None and X.shape[0] != len(y):
             raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}.")
@@ -128,7 +128,7 @@ def _checked(blocks: Iterable[Any]) -> Iterator[Any]:
 
 
 def merged(learner: Any, parts: Iterable[Any], one: Pass | None = None) -> bytes:
-    """The sums of all parts, in their order; one of them is unpacked at a time."""
+    """Add the sums of all parts in their order; only one of them is unpacked at a time."""
     parts = iter(parts)
     if one is not None:
         found = (pickle.loads(part) for part in parts)
@@ -141,14 +141,14 @@ def merged(learner: Any, parts: Iterable[Any], one: Pass | None = None) -> bytes
 
 
 def finish(learner: Any, sums: bytes) -> Any:
-    """A learner with these sums, solved."""
+    """Return the learner with these sums, and solve it."""
     return learner.with_sums(sums).solve()
 
 
 def finish_passes(learner: Any, run: Callable[[Pass], bytes], lengths: Iterable[int]) -> Any:
-    """A learner that minimized its loss over partitions of these lengths.
+    """Minimize the loss of a learner over partitions of these lengths.
 
-    `run` gives the merged sums of all partitions for a pass.
+    `run` returns the merged sums of all partitions for a pass.
     """
     stream = learner._stream
     rows = Partitions(run, sum(lengths), stream.n_features, stream.dtype, stream.feature_map)
@@ -156,12 +156,12 @@ def finish_passes(learner: Any, run: Callable[[Pass], bytes], lengths: Iterable[
 
 
 def for_prediction(estimator: Any, method: str) -> Any:
-    """A copy of a fitted estimator with what a method needs and no sums, to be sent to workers."""
+    """Return a copy of a fitted estimator for workers, with only what a method needs."""
     return estimator.for_prediction(uncertainty=method == "predict_interval")
 
 
 def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
-    """No rows of what a method returns for rows of this type."""
+    """Return an empty array of the type that a method returns for rows of this type."""
     if not callable(getattr(estimator, method, None)):
         raise ValueError(f"a {type(estimator).__name__} has no method {method!r}.")
     if estimator.encoder_ is not None:
@@ -182,7 +182,7 @@ def no_predictions(estimator: Any, method: str, dtype: np.dtype) -> np.ndarray:
 
 
 def labels_in(y: Any, number: int) -> tuple[np.ndarray, int]:
-    """The different labels of a partition, and how many rows it has."""
+    """Return the distinct labels of a partition, and its number of rows."""
     y = np.asarray(y)
     missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), bool)
     if y.dtype == object:
@@ -193,7 +193,7 @@ def labels_in(y: Any, number: int) -> tuple[np.ndarray, int]:
 
 
 def first_rows(lengths: Iterable[int]) -> list[int]:
-    """The places of the first rows of partitions of these lengths."""
+    """Return the places of the first rows of partitions of these lengths."""
     return [0, *np.cumsum(list(lengths)).tolist()][:-1]
 
 

@@ -1,4 +1,4 @@
-"""The rows that a cluster fits the map on, which are the same rows as in a local fit."""
+"""The rows that a cluster fits the map on, the same rows as in a local fit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +9,9 @@ from craftmaps.learn import map_rows as map_rows_of
 
 
 def sample_size(estimator: Any, map_rows: int | None) -> int | None:
-    """How many rows the map is fitted on; None stands for all rows.
+    """Return the number of rows that the map is fitted on; None means all rows.
 
-    `map_rows` None stands for the parameter of the estimator.
+    If `map_rows` is None, the parameter of the estimator is used.
     """
     given = estimator.map_rows if map_rows is None else map_rows
     return map_rows_of.sample_size(estimator._new_map(), given)
@@ -28,7 +28,7 @@ def names_of(estimator: Any) -> Sequence[Any] | None:
 
 
 def places_in_partitions(lengths: Sequence[int], size: int | None) -> list[np.ndarray]:
-    """For each partition the places of its rows that belong to the sample of all rows."""
+    """Return, for each partition, the places of its rows that belong to the sample."""
     n_rows = sum(lengths)
     if not n_rows:
         raise no_rows()
@@ -39,12 +39,12 @@ def places_in_partitions(lengths: Sequence[int], size: int | None) -> list[np.nd
 
 
 def no_rows() -> ValueError:
-    """The error about data without rows."""
+    """Return the error for data without rows."""
     return ValueError("all partitions are empty: there is nothing to learn from.")
 
 
 def stacked(blocks: Sequence[Any]) -> Any:
-    """Blocks of rows as one: frames, arrays or, if one of them is sparse, CSR matrices."""
+    """Stack blocks of rows: frames, arrays or, if one of them is sparse, CSR matrices."""
     if len(blocks) == 1 or not hasattr(blocks[0], "iloc"):
         return map_rows_of.stacked(blocks)
     import pandas as pd
@@ -53,7 +53,7 @@ def stacked(blocks: Sequence[Any]) -> Any:
 
 
 def in_order(X: Any, names: Sequence[Any] | None) -> Any:
-    """X with its columns in the order of these names; X itself if it or the estimator has none."""
+    """Return X with its columns in the order of `names`, or unchanged if there are no names."""
     if names is None or not hasattr(X, "columns") or list(X.columns) == list(names):
         return X
     for name in names:

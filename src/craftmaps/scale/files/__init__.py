@@ -1,1 +1,1 @@
-"""Blocks of rows from files, one format per file."""
+"""Readers of rows from files, with one module for each format."""

@@ -1,8 +1,8 @@
-"""Columns of text as columns of numbers, booleans or dates, where all of their values are.
+"""Convert columns of text to numbers, booleans or dates if all values allow it.
 
-A table has one type for each column in all blocks of all files. `wider` finds it chunk by chunk,
-and `converted` applies it. A value keeps its identity: "007", "0x1F" and whole numbers of more than
-64 bits are codes, so columns that hold them stay text.
+A column of a table has the same type in all blocks of all files. `wider` finds the type chunk by
+chunk, and `converted` applies it. Values must not lose information: "007", "0x1F" and whole numbers
+of more than 64 bits are codes, so columns that contain them stay text.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from craftmaps.scale.files.columns import arrow
+from craftmaps.tables.number_texts import MARKS
 
 MISSING = (
     *("", "NA", "N/A", "#N/A", "#NA", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan"),
@@ -19,24 +20,24 @@ MISSING = (
 GIVEN_TYPES = ("number", "text", "date")
 _HEAD_ROWS = 100
 _CODE = r"^\s*[+-]?(0[0-9xX]|[0-9]{20})"
+_ZONE = r"(:[0-9]{2}(?:\.[0-9]+)?) ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 _FRACTIONS_BEYOND_NANOSECONDS = r"(\.[0-9]{9})[0-9]+"
 
 
 def ladders() -> tuple[tuple[Any, ...], ...]:
-    """Arrow types in the order in which they are tried; a later one of a ladder takes more."""
+    """Return ladders of Arrow types; each type of a ladder takes all values of earlier types."""
     pa = arrow()
     return (
         (pa.int64(), pa.float64()),
         (pa.bool_(),),
         (pa.date32(), pa.timestamp("us"), pa.timestamp("ns")),
-        (pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")),
     )
 
 
 def wider(texts: Any, kind: Any, decimal: str = ".") -> Any:
-    """The type that takes the values of an Arrow array of text and those that `kind` was found for.
+    """Return the type for the values of an Arrow array of text and all values of type `kind`.
 
-    The type of missing values alone is null.
+    If all values are missing, the type is null.
     """
     pa = arrow()
     if kind == pa.string():
@@ -47,22 +48,22 @@ def wider(texts: Any, kind: Any, decimal: str = ".") -> Any:
             break
     else:
         rungs = [pa.null(), *(rung for ladder in ladders() for rung in ladder)]
-    head = _known(texts).drop_null()[:_HEAD_ROWS]  # refuses most types at once
+    head = _known(texts).drop_null()[:_HEAD_ROWS]  # enough to exclude most types
     likely = (rung for rung in rungs if fits(head, rung, decimal))
     return next((rung for rung in likely if fits(texts, rung, decimal)), pa.string())
 
 
 def fits(texts: Any, kind: Any, decimal: str = ".") -> bool:
-    """Whether all values of an Arrow array of text are of a type, or missing."""
+    """Whether all values of an Arrow array of text have a type or are missing."""
     return _cast(texts, kind, decimal) is not None
 
 
 def converted(
     texts: Any, kind: Any, decimal: str = ".", *, codes_count: bool = False
 ) -> tuple[Any, np.ndarray | None]:
-    """An Arrow array of text as a type, and which rows have no value of it; None if all have.
+    """Convert an Arrow array of text; also return which rows failed, or None if none did.
 
-    Missing values are null. Text is kept as it is. `codes_count` takes "007" for the number 7.
+    Missing values become null. Text does not change. With `codes_count`, "007" is the number 7.
     """
     pa = arrow()
     import pyarrow.compute as pc
@@ -79,12 +80,12 @@ def converted(
 
 
 def numbers(texts: Any, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
-    """As `converted`, to float64, where "007" is the number 7."""
+    """Convert text to float64 like `converted`, where "007" is the number 7."""
     return converted(texts, arrow().float64(), decimal, codes_count=True)
 
 
 def share_of_numbers(texts: Any, decimal: str = ".") -> float:
-    """The share of finite numbers among the values of an Arrow array of text; 1 if it is empty."""
+    """Return the share of finite numbers in an Arrow array of text, 1 if it is empty."""
     if not len(texts):
         return 1.0
     column, _ = numbers(texts, decimal)
@@ -92,27 +93,29 @@ def share_of_numbers(texts: Any, decimal: str = ".") -> float:
 
 
 def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
-    """As `converted`, to the type that a caller calls "number", "date" or "text".
+    """Convert text like `converted` to a "number", a "date" or "text".
 
-    Booleans are numbers, and times with zones are times in UTC.
+    Booleans become numbers, and marks such as "?" among numbers become missing values. Dates
+    and times lose their time zones.
     """
     pa = arrow()
     kind = given_type(name)
+    if name == "number":
+        texts = _unmarked(texts)
     column, wrong = converted(texts, kind, decimal, codes_count=True)
-    kin = {"number": pa.bool_(), "date": pa.timestamp("us", "UTC")}.get(name)
-    if wrong is not None and fits(texts, kin):
-        return converted(texts, kin)[0].cast(kind), None
+    if wrong is not None and name == "number" and fits(texts, pa.bool_()):
+        return converted(texts, pa.bool_())[0].cast(kind), None
     return column, wrong
 
 
 def given_type(name: str) -> Any:
-    """The Arrow type of a column that the caller says is a "number", a "date" or "text"."""
+    """Return the Arrow type for "number", "date" or "text"."""
     pa = arrow()
     return {"number": pa.float64(), "date": pa.timestamp("us"), "text": pa.string()}[name]
 
 
 def with_point(texts: Any, decimal: str) -> Any:
-    """Texts with decimal commas, if that is the sign, as texts with points; points are no signs."""
+    """Replace decimal commas by points if `decimal` is a comma; points are then not allowed."""
     import pyarrow.compute as pc
 
     if decimal == ".":
@@ -121,7 +124,7 @@ def with_point(texts: Any, decimal: str) -> Any:
 
 
 def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) -> Any:
-    """The column as a type; None if a value is not of that type."""
+    """Convert a column to a type, or return None if a value does not fit."""
     pa = arrow()
     import pyarrow.compute as pc
 
@@ -136,12 +139,13 @@ def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) 
         if not codes_count and pc.any(pc.match_substring_regex(known, _CODE)).as_py():
             return None
     if kind == pa.bool_() and pc.any(pc.is_in(known, pa.array(["0", "1"]))).as_py():
-        return None  # which are numbers, and none of them is `true`
+        return None  # 0 and 1 are numbers, and not false and true
     try:
         return known.cast(kind)
     except pa.ArrowInvalid:
         known = _known(pc.utf8_trim_whitespace(known))
     if pa.types.is_timestamp(kind):
+        known = pc.replace_substring_regex(known, _ZONE, r"\1")
         known = pc.replace_substring_regex(known, _FRACTIONS_BEYOND_NANOSECONDS, r"\1")
     try:
         return known.cast(kind)
@@ -149,13 +153,22 @@ def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) 
         return None
 
 
+def _unmarked(texts: Any) -> Any:
+    """The texts, empty where a mark among numbers stands for a missing value."""
+    import pyarrow.compute as pc
+
+    marks = arrow().array(MARKS)
+    is_mark = pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), marks)
+    return pc.if_else(is_mark, "", texts)
+
+
 def _known(texts: Any) -> Any:
-    """The texts, null where they stand for a missing value."""
+    """Return the texts, with null for texts that stand for missing values."""
     import pyarrow.compute as pc
 
     return pc.if_else(pc.is_in(texts, arrow().array(MISSING)), None, texts)
 
 
 def plain(array: Any) -> np.ndarray:
-    """An Arrow array as one of NumPy."""
+    """Convert an Arrow array to a NumPy array."""
     return np.asarray(array.to_numpy(zero_copy_only=False))

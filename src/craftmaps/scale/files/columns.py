@@ -1,4 +1,4 @@
-"""Which columns of a table are X, y and weights, and Arrow columns as arrays."""
+"""Choose the columns of X, y and weights, and convert Arrow columns to arrays."""
 
 import re
 from collections import Counter
@@ -12,14 +12,14 @@ from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.validation import is_integer
 
-_COLUMNS_AT_A_TIME = 16  # turned into rows together, in half of the time of one by one
+_COLUMNS_AT_A_TIME = 16  # converting so many columns to rows together halves the time
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of one file: all names, and the places of features, targets and weights.
+    """The columns of a file: all names, and the places of features, targets and weights.
 
-    Columns without names have their indices as names.
+    If columns have no names, their indices are their names.
     """
 
     path: str
@@ -30,16 +30,16 @@ class Layout:
 
     @property
     def wanted(self) -> list[int]:
-        """The places of all columns that are read."""
+        """Places of all columns to read."""
         return [*self.features, *self.targets, *self.weights]
 
     def feature_names(self) -> list[Any]:
-        """The names of the columns of X."""
+        """Names of the columns of X."""
         return [self.names[place] for place in self.features]
 
 
 def choose(names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
-    """The columns that the options ask for, in the first of some files."""
+    """Choose columns by the options, in the first file."""
     targets = [_place(names, name, path) for name in options.targets]
     weights = [] if options.weight is None else [_place(names, options.weight, path)]
     if options.columns is None:
@@ -58,16 +58,16 @@ def choose(names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
     layout = Layout(path, list(names), features, targets, weights)
     counts = Counter(names)
     for name in (names[place] for place in layout.wanted):
-        if counts[name] > 1:  # by name, only the first would be found
+        if counts[name] > 1:  # a name would find only the first of them
             reason = f"there are {counts[name]} columns of this name, so rename them"
             raise FileError(path, reason, "columns", None, name)
     return layout
 
 
 def choose_like(first: Layout, names: Sequence[Any], options: ReadOptions, path: str) -> Layout:
-    """The same columns by name in a later file, in any order.
+    """Choose the same columns by name in a later file, in any order.
 
-    Where the options choose no columns, the file must not have others.
+    Unless the options choose columns, the file must not have other columns.
     """
     targets, weights = (
         [first.names[place] for place in places] for places in (first.targets, first.weights)
@@ -83,7 +83,7 @@ def choose_like(first: Layout, names: Sequence[Any], options: ReadOptions, path:
 
 
 def matrix(columns: Sequence[Any], dtype: np.dtype) -> np.ndarray:
-    """Arrow columns of numbers as a C-ordered matrix, NaN where a value is missing."""
+    """Convert Arrow columns of numbers to a C-ordered matrix, with NaN for missing values."""
     X = np.empty((len(columns[0]), len(columns)), dtype)
     for j in range(0, len(columns), _COLUMNS_AT_A_TIME):
         some = slice(j, j + _COLUMNS_AT_A_TIME)
@@ -92,7 +92,7 @@ def matrix(columns: Sequence[Any], dtype: np.dtype) -> np.ndarray:
 
 
 def labels(columns: Sequence[Any], several: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Arrow columns of targets as numbers or text, and which of them are missing."""
+    """Convert Arrow columns of targets to numbers or text; also return which are missing."""
     if not columns:
         return None, None
     missing = np.any([column.is_null().to_numpy(zero_copy_only=False) for column in columns], 0)
@@ -113,25 +113,25 @@ def labels(columns: Sequence[Any], several: bool) -> tuple[np.ndarray | None, np
 
 
 def weights_of(columns: Sequence[Any]) -> np.ndarray | None:
-    """The Arrow column of weights, if there is one; missing weights are NaN."""
+    """Convert the Arrow column of weights, if there is one; missing weights become NaN."""
     return None if not columns else matrix(columns, np.dtype(np.float64))[:, 0]
 
 
 def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is one of numbers or booleans."""
+    """Whether an Arrow type contains numbers or booleans."""
     types = arrow().types
     checks = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal)
     return any(check(kind) for check in checks)
 
 
 def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of text."""
+    """Whether an Arrow type contains text."""
     types = arrow().types
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def told(name: Any, texts: Any, kind: str, row: int) -> tuple[Any, str]:
-    """Say what is wrong with a value of a column, given as it is written in the file."""
+    """Return the column and a description of a bad value, which is given as in the file."""
     text = texts[row].as_py()
     has_comma = kind == "number" and re.fullmatch(r"[+-]?\d+,\d+", text)
     way_out = "; decimal=',', or --decimal , in a terminal, reads decimal commas"
@@ -139,7 +139,7 @@ def told(name: Any, texts: Any, kind: str, row: int) -> tuple[Any, str]:
 
 
 def plain_type(kind: Any) -> Any:
-    """The Arrow type of a column in a table: text in one of its forms, and no dictionaries."""
+    """Return the Arrow type of a column in a table, without dictionaries and with one text type."""
     pa = arrow()
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -147,14 +147,14 @@ def plain_type(kind: Any) -> Any:
 
 
 def common_type(one: Any, other: Any) -> Any:
-    """The Arrow type that takes the values of both; an ArrowException if there is none."""
+    """Return the Arrow type for the values of both types, or raise ArrowException."""
     pa = arrow()
     schemas = [pa.schema([("column", kind)]) for kind in (one, other)]
     return pa.unify_schemas(schemas, promote_options="permissive").field("column").type
 
 
 def arrow() -> Any:
-    """The module pyarrow."""
+    """Import pyarrow, or raise ImportError with advice."""
     try:
         import pyarrow
     except ImportError as error:

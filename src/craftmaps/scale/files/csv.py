@@ -1,8 +1,8 @@
-"""Rows of CSV files: every line that is not empty is a row, or a part of a quoted value.
+"""Rows of CSV files, where quoted values may contain newlines and empty lines are ignored.
 
-pyarrow.csv.open_csv would read and decompress whole files itself. It is not used, because it does
-not tell which lines a batch came from, and an error that names its line, rows that are left out one
-by one, and reading on from a checkpoint all need that.
+pyarrow.csv.open_csv could read and decompress whole files. It is not used, because it does not say
+which lines a batch came from. Errors that name a line, leaving out single rows, and continuing from
+a checkpoint all need this.
 """
 
 import csv
@@ -21,11 +21,11 @@ from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Fault, Piece
 from craftmaps.scale.files.targets import kind_of, targets_of
 
-_SAMPLE_BYTES = 1 << 22  # of the first rows, which tell whether columns are numbers
+_SAMPLE_BYTES = 1 << 22  # size of the first rows, which decide whether columns are numbers
 
 
 class Texts(NamedTuple):
-    """The values of some rows as they are written, by the places of their columns."""
+    """The values of some rows as text, by the places of their columns."""
 
     columns: dict[int, Any]  # Arrow arrays of text
     lines: np.ndarray
@@ -33,10 +33,10 @@ class Texts(NamedTuple):
 
 
 class CsvFiles:
-    """CSV files, plain or compressed, with a header each or with equally many columns.
+    """CSV files, plain or compressed, each with a header, or all with the same number of columns.
 
-    Some megabytes are parsed at a time by pyarrow. Where it finds a fault, these rows are read
-    one by one, to name it or to leave its row out.
+    pyarrow parses some megabytes at a time. If it finds an error, these rows are read one by one,
+    to name the bad row or to leave it out.
     """
 
     n_rows: int | None = None
@@ -62,7 +62,7 @@ class CsvFiles:
 
     @cached_property
     def schema(self) -> Any:
-        """The Arrow schema of X, found by reading all rows; None if X is an array."""
+        """The Arrow schema of X, found by reading all rows, or None if X is an array."""
         if not self._tabular:
             return None
         pa = tables.arrow()
@@ -87,7 +87,7 @@ class CsvFiles:
         return pa.schema([(str(name), kinds[name]) for name in self._first.feature_names()])
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
-        """Pieces of a file, from a line on."""
+        """Yield pieces of a file, from a line on."""
         from pyarrow import ArrowInvalid
 
         path = self.paths[file]
@@ -97,7 +97,7 @@ class CsvFiles:
                 try:
                     yield self._numbers_at_once(layout, text)
                     continue
-                except ArrowInvalid:  # a fault that has to be found
+                except ArrowInvalid:  # some row is bad, so read row by row
                     pass
             yield self._piece(layout, self._texts(layout, text))
 
@@ -105,7 +105,7 @@ class CsvFiles:
         return tables.choose_like(self._first, self._header(path)[0], self._options, path)
 
     def _header(self, path: str) -> tuple[list[Any], int]:
-        """The names of the columns, and the number of lines that they take."""
+        """Return the names of the columns, and the number of lines of the header."""
         row, _ = csv_rows.first_row(path, self._delimiter)
         try:
             names = csv_rows.parsed_row(row, self._delimiter)
@@ -122,7 +122,7 @@ class CsvFiles:
         return csv_rows.row_texts(path, max(line, self._header(path)[1]), self._delimiter)
 
     def _numbers_at_once(self, layout: Layout, text: RowText) -> Piece:
-        """All rows of a text whose features are numbers."""
+        """Parse all rows of a text whose features are numbers."""
         pa = tables.arrow()
         kinds = dict.fromkeys(layout.features, pa.from_numpy_dtype(self._dtype))
         kinds |= dict.fromkeys(layout.weights, pa.float64())
@@ -136,7 +136,7 @@ class CsvFiles:
         return self._bad_rows.leave_out(Piece(X, y, lines, weight), layout.path, faults)
 
     def _piece(self, layout: Layout, texts: Texts) -> Piece:
-        """Return the rows that have these values, without rows that cannot be learned from."""
+        """Return the rows with these values, without bad rows."""
         faults: list[Fault] = []
         features = [
             self._feature(name, texts.columns[place], faults)
@@ -159,7 +159,7 @@ class CsvFiles:
         return self._bad_rows.leave_out(piece, layout.path, faults)
 
     def _feature(self, name: Any, texts: Any, faults: list[Fault]) -> Any:
-        """A column of X as its type; values that are of another one are added to `faults`."""
+        """Convert a column of X to its type, and add bad values to `faults`."""
         given, decimal = self._options.types.get(name), self._options.decimal
         if not self._tabular:
             column, wrong = column_types.numbers(texts, decimal)
@@ -176,12 +176,12 @@ class CsvFiles:
         return column
 
     def _targets(self, layout: Layout, columns: dict[int, Any]) -> tuple[Any, list[Fault]]:
-        """Targets from columns of numbers or from one of text, and which of them are wrong."""
+        """Convert columns of targets to numbers or text; also return faults."""
         if not layout.targets:
             return None, []
         targets = [columns[place] for place in layout.targets]
         if self._options.several:
-            return tables.matrix(targets, np.dtype(np.float64)), []  # NaN is noticed there
+            return tables.matrix(targets, np.dtype(np.float64)), []  # bad values become NaN
         texts = targets[0] if self._kind == "text" else self._pointed(targets[0])
         y, wrong = targets_of(texts, self._kind)
         return y, [self._bad_rows.wrong_targets(wrong, targets[0])]
@@ -190,7 +190,7 @@ class CsvFiles:
         return column_types.with_point(texts, self._options.decimal)
 
     def _texts(self, layout: Layout, text: RowText, lenient: bool = False) -> Texts:
-        """The wanted columns as they are written, at once or row by row."""
+        """Return the columns to read as text, parsed together or row by row."""
         import pyarrow as pa
 
         try:
@@ -218,7 +218,7 @@ class CsvFiles:
     def _parsed(
         self, layout: Layout, text: RowText, kinds: dict[int, Any]
     ) -> tuple[dict[int, Any], np.ndarray]:
-        """Columns by their places, as Arrow arrays of some types, and the lines of the rows."""
+        """Return Arrow columns of some types by their places, and the lines of the rows."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -238,11 +238,11 @@ class CsvFiles:
         )
         lines = text.lines(len(table))
         if len(lines) != len(table):
-            raise pa.ArrowInvalid("to pyarrow, a carriage return within a line ends it")
+            raise pa.ArrowInvalid("pyarrow would end a line at a carriage return within it")
         return {place: table[str(place)].combine_chunks() for place in kinds}, lines
 
     def _sample(self) -> tuple[list[Any], list[Any]]:
-        """The first values of features and targets as they are written."""
+        """Return the first values of features and targets as text."""
         pa = tables.arrow()
         held: list[list[Any]] = []
         left = _SAMPLE_BYTES

@@ -1,4 +1,4 @@
-"""Whole rows of CSV texts, some megabytes at a time, whose quoted values may hold newlines."""
+"""Split CSV files into whole rows, where quoted values may contain newlines."""
 
 import csv
 import re
@@ -13,9 +13,9 @@ from craftmaps.loops.csv import find_rows
 from craftmaps.scale.files.errors import BadRowError, FileError
 from craftmaps.scale.files.text import lines_of
 
-MAX_QUOTED_BYTES = 1 << 24  # of a row whose quoted value has not ended; a longer one is a mistake
-DELIMITERS = (",", "\t", ";", "|")  # the first of them in a header is taken, unless one is given
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # some programs begin a UTF-8 text with it
+MAX_QUOTED_BYTES = 1 << 24  # a longer row with an open quote is an error
+DELIMITERS = (",", "\t", ";", "|")  # by default, the first of these that occurs in a header
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # some programs write it at the start of UTF-8 text
 
 
 @dataclass
@@ -26,7 +26,7 @@ class RowText:
     ----------
     path : str
     first : int
-        The number of its first line, counted from 0.
+        Number of the first line, counted from 0.
     text : bytes
     delimiter : str
     """
@@ -41,14 +41,14 @@ class RowText:
         self.quoted = b'"' in self.text
 
     def lines(self, n_rows: int) -> np.ndarray:
-        """The line in which each row ends, if a parser has found `n_rows` rows in the text."""
+        """Return the line in which each row ends, for a parser that found `n_rows` rows."""
         n_lines = self.text.count(b"\n") + (not self.text.endswith(b"\n"))
         if n_lines == n_rows and not self.quoted:
             return np.arange(self.first, self.first + n_rows)
         return self._rows[2] + self.first
 
     def fields(self) -> Iterator[tuple[int, list[str] | BadRowError]]:
-        """The values of each row, or what is wrong with it, and the line in which it ends."""
+        """Yield the values or the error of each row, with the line in which it ends."""
         starts, stops, lines = self._rows
         for start, stop, line in zip(starts, stops, lines + self.first, strict=True):
             try:
@@ -63,7 +63,7 @@ class RowText:
 
 
 def row_texts(path: str, first: int, delimiter: str) -> Iterator[RowText]:
-    """Texts of whole rows of a file, from a line on in which a row begins."""
+    """Yield texts of whole rows of a file, from a line on in which a row begins."""
     held, held_first = b"", first
     for number, text in lines_of(path, first):
         if held:
@@ -77,13 +77,13 @@ def row_texts(path: str, first: int, delimiter: str) -> Iterator[RowText]:
             break
         if text:
             yield RowText(path, number, text, delimiter)
-    if held:  # its row would take all others, so it is not left out as a bad row
+    if held:  # the open quote would swallow all later rows, so this row cannot be left out
         reason = "the row has a quote that opens a value and no quote that closes it"
         raise FileError(path, reason, None, f"line {held_first + 1}")
 
 
 def first_row(path: str, delimiter: str | None) -> tuple[bytes, str]:
-    """The text of the first row of a file, and the delimiter: the one that is given, or a guess.
+    """Return the text of the first row of a file, and the delimiter, which is guessed if None.
 
     A byte order mark and the newline at the end are left out.
     """
@@ -99,12 +99,12 @@ def first_row(path: str, delimiter: str | None) -> tuple[bytes, str]:
 
 
 def parsed_row(row: bytes, delimiter: str) -> list[str]:
-    """The values of one row."""
+    """Return the values of one row."""
     return next(csv.reader([row.decode()], delimiter=delimiter), [])
 
 
 def _found(text: bytes, delimiter: str) -> tuple[Any, ...]:
-    """Starts, stops and last lines of the rows of a text, and where its whole rows end."""
+    """Return starts, stops and last lines of the rows of a text, and the end of the last row."""
     n_lines = text.count(b"\n") + 1
     starts, stops, lines = (np.empty(n_lines, np.int64) for _ in range(3))
     code = np.uint8(ord(delimiter))

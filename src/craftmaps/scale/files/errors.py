@@ -1,10 +1,10 @@
-"""Errors about files that carry their parts, so that each caller words its own advice."""
+"""Errors about files, as separate parts, so that each interface can add its own advice."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-IN_PYTHON = {  # what helps, by the keyword of `read`
+IN_PYTHON = {  # advice for each keyword of `read`
     "on_bad_rows": "on_bad_rows='skip' leaves such rows out",
     "table": "on_bad_rows='skip' leaves such rows out, and table=True reads them as a table",
     "format": "give format='csv', or the name of another format",
@@ -15,13 +15,13 @@ IN_PYTHON = {  # what helps, by the keyword of `read`
 
 
 class FileError(ValueError):
-    """What is wrong with a file of rows.
+    """Error about a file of rows.
 
     Attributes
     ----------
     path : str
     reason : str
-        What is wrong there, without advice.
+        What is wrong, without advice.
     option : str or None
         The keyword of `read` that helps.
     place : str or None
@@ -38,12 +38,12 @@ class FileError(ValueError):
         place: str | None = None,
         column: Any = None,
     ) -> None:
-        super().__init__(path, reason, option, place, column)  # all of them, for pickling
+        super().__init__(path, reason, option, place, column)  # pickling needs all of them
         self.path, self.reason, self.option = path, reason, option
         self.place, self.column = place, column
 
     def worded(self, advice: Mapping[str, str]) -> str:
-        """The error as one sentence, with the advice for its option if there is any."""
+        """Return the error as one sentence, with the advice for its option if there is any."""
         column = None if self.column is None else f"column {self.column!r}"
         where = ", ".join(part for part in (str(self.path), self.place, column) if part)
         way_out = f"; {advice[self.option]}" if self.option and self.option in advice else ""
@@ -54,7 +54,7 @@ class FileError(ValueError):
 
 
 class BadRowError(FileError):
-    """A row that cannot be learned from."""
+    """Error about a row that cannot be learned from."""
 
 
 @contextmanager

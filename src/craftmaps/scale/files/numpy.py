@@ -17,7 +17,7 @@ from craftmaps.scale.files.pieces import BadRows, Piece
 
 
 class _ArrayFiles(ABC):
-    """A matrix per file, and arrays of targets and of weights beside it or columns inside."""
+    """Files of one matrix each; targets and weights are columns of it or separate arrays."""
 
     names: list[str] | None = None
     schema: Any = None
@@ -46,7 +46,7 @@ class _ArrayFiles(ABC):
 
     @property
     def n_rows(self) -> int:
-        """The number of rows, which files have in their headers."""
+        """Number of rows, from the headers of the files."""
         total = 0
         for file in range(self.n_files):
             with self._opened(file) as arrays:
@@ -55,10 +55,10 @@ class _ArrayFiles(ABC):
 
     @abstractmethod
     def _opened(self, file: int) -> AbstractContextManager[list[Any]]:
-        """The matrix, and the arrays of targets and of weights that stand beside it."""
+        """Open the matrix and the separate arrays of targets and weights."""
 
     def _piece(self, path: str, start: int, arrays: Sequence[Any]) -> Piece:
-        """The rows of some arrays, copied."""
+        """Return a copy of the rows of some arrays."""
         block, *others = arrays
         width = len(self._layout.names)
         if block.ndim != 2 or block.shape[1] != width:
@@ -82,7 +82,7 @@ class _ArrayFiles(ABC):
         return self._bad_rows.leave_out(Piece(X, y, rows, weight), path)
 
     def _check_beside(self, path: str, arrays: Sequence[Any], places: Sequence[str]) -> None:
-        """Raise unless the arrays beside the matrix have as many rows, and types to learn from."""
+        """Raise an error unless the separate arrays have as many rows, and valid types."""
         size = arrays[0].shape[0]
         for number, (array, place) in enumerate(zip(arrays[1:], places, strict=True)):
             what, kinds = "targets", "fiubU"
@@ -129,7 +129,7 @@ class NpyFiles(_ArrayFiles):
             size = len(arrays[0])
         del arrays
         for start in range(row, size, self._block_rows):
-            # mapped anew for each piece, so that pages of earlier ones do not count as ours
+            # A new mapping for each piece, so that pages of earlier pieces do not count as memory.
             with self._opened(file) as arrays:
                 yield self._piece(
                     path, start, [a[start : start + self._block_rows] for a in arrays]
@@ -137,7 +137,7 @@ class NpyFiles(_ArrayFiles):
 
 
 class NpzFiles(_ArrayFiles):
-    """Archives of a matrix and, perhaps, arrays of targets and of weights, read as streams."""
+    """Archives of a matrix and optional arrays of targets and weights, read as streams."""
 
     def __init__(self, paths: list[str], options: ReadOptions) -> None:
         given = (options.target, options.weight)
@@ -169,7 +169,7 @@ class NpzFiles(_ArrayFiles):
             yield streams
 
     def _members(self, archive: zipfile.ZipFile, path: str) -> list[str]:
-        """The names of the matrix and of the arrays beside it."""
+        """Return the names of the matrix and of the other arrays."""
         names = [name.removesuffix(".npy") for name in archive.namelist()]
         for name in self._arrays:
             if name not in names:
@@ -181,12 +181,12 @@ class NpzFiles(_ArrayFiles):
 
 
 def float_type(kinds: Sequence[np.dtype]) -> np.dtype:
-    """The least of float32 and float64 that holds numbers of all these types."""
+    """Return float32 if it can represent numbers of all these types, otherwise float64."""
     return np.result_type(np.float32, *kinds) if kinds else np.dtype(np.float64)
 
 
 class _ArrayStream:
-    """Some rows after the other of an array in an archive."""
+    """A stream of the rows of an array in an archive."""
 
     def __init__(self, file: IO[bytes], name: str, path: str) -> None:
         self._path = path

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-_MOSTLY = 0.5  # the share of numbers from which other values are faults of their rows
+_MOSTLY_NUMBERS = 0.5  # with a larger share of numbers, other values of a column make bad rows
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The arguments of `craftmaps.scale.read`, checked; `skip` is on_bad_rows="skip"."""
+    """The checked arguments of `craftmaps.scale.read`; `skip` is on_bad_rows="skip"."""
 
     target: Any = None
     weight: Any = None
@@ -29,21 +29,21 @@ class ReadOptions:
 
     @property
     def several(self) -> bool:
-        """Whether y is a matrix, of a list of targets."""
+        """Whether y is a matrix, because several targets are listed."""
         return isinstance(self.target, list | tuple)
 
     @property
     def targets(self) -> list[Any]:
-        """The targets as a list, empty without one."""
+        """The targets as a list, which may be empty."""
         if self.several:
             return list(self.target)
         return [] if self.target is None else [self.target]
 
     def as_tables(self, shares_of_numbers: Iterable[float]) -> bool:
-        """Whether X is a table, given the share of finite numbers in each column's first rows."""
+        """Whether X is a table, given the share of finite numbers in the first rows of columns."""
         if self.table != "auto":
             return bool(self.table)
         if self.types or self.dtype is not None:
             return bool(self.types)
-        least = _MOSTLY if self.skip else 1.0
+        least = _MOSTLY_NUMBERS if self.skip else 1.0
         return any(share < least for share in shares_of_numbers)

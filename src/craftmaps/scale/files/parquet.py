@@ -1,4 +1,4 @@
-"""Rows of Parquet files and of partitioned folders of them."""
+"""Rows of Parquet files and of partitioned folders."""
 
 from collections.abc import Iterator
 from functools import cached_property, partial
@@ -13,13 +13,13 @@ from craftmaps.scale.files.numpy import float_type
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Fault, Piece
 
-_BUFFER_BYTES = 1 << 16  # read at a time of a column, rather than a whole row group
-_SAMPLE_ROWS = 10_000  # that tell whether columns are finite numbers
-_PIECE_BYTES = 1 << 24  # a piece is several blocks: fewer, longer runs of each column
+_BUFFER_BYTES = 1 << 16  # bytes of a column to read at a time, instead of a whole row group
+_SAMPLE_ROWS = 10_000  # rows that decide whether columns are finite numbers
+_PIECE_BYTES = 1 << 24  # a piece is several blocks, because long runs of a column read faster
 
 
 class ParquetFiles:
-    """Parquet files with the columns of the first, read some rows at a time."""
+    """Parquet files with the same columns, read some rows at a time."""
 
     def __init__(self, paths: list[str], options: ReadOptions) -> None:
         tables.arrow()
@@ -34,7 +34,7 @@ class ParquetFiles:
                 dataset.get_partition_keys(fragment.partition_expression)
                 for fragment in whole.get_fragments()
             ]
-            every_name = whole.schema.names  # of damaged bytes, perhaps
+            every_name = whole.schema.names  # raises an error if bytes are damaged
         self._whole = whole.schema
         self._first = tables.choose(every_name, options, paths[0])
         names = self._first.feature_names()
@@ -43,7 +43,7 @@ class ParquetFiles:
             self._checked(whole.schema.field(self._first.names[place]), paths[0])
         self._bad_rows = BadRows(options, "row", names, tables=True)
         self._piece_rows = options.block_rows
-        self._tabular = True  # so that the first rows are read, of any types
+        self._tabular = True  # for now, so that first rows of any types can be read
         self._tabular = options.as_tables(self._shares_of_numbers())
         row_bytes = 8 * len(names)
         self._dtype = np.dtype(np.float64)
@@ -55,7 +55,7 @@ class ParquetFiles:
 
     @cached_property
     def schema(self) -> Any:
-        """The Arrow schema of X, which takes the columns of all files; None if X is an array."""
+        """The Arrow schema of X for all files, or None if X is an array."""
         if not self._tabular:
             return None
         import pyarrow as pa
@@ -83,7 +83,7 @@ class ParquetFiles:
 
     @property
     def n_rows(self) -> int:
-        """The number of rows, which files have at their ends."""
+        """Number of rows, from the metadata of the files."""
         from pyarrow import parquet
 
         total = 0
@@ -93,7 +93,7 @@ class ParquetFiles:
         return total
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
-        """Pieces of a file, from a row on; row groups before it are not read."""
+        """Yield pieces of a file, from a row on; earlier row groups are not read."""
         path, first = self.paths[file], self._first
         with refusing_damage(path, "Parquet"):
             for start, batch in self._batches(file, row):
@@ -114,7 +114,7 @@ class ParquetFiles:
                 yield self._bad_rows.leave_out(piece, path, faults)
 
     def _table(self, columns: list[Any], faults: list[Fault]) -> Any:
-        """Columns as one Arrow table; values that are not of a given type are added to `faults`."""
+        """Return columns as an Arrow table, and add values of a wrong type to `faults`."""
         pa = tables.arrow()
         typed = []
         for name, column in zip(self.schema.names, columns, strict=True):
@@ -129,7 +129,7 @@ class ParquetFiles:
         return pa.table(typed, schema=self.schema)
 
     def _shares_of_numbers(self) -> Iterator[float]:
-        """The shares of finite numbers in the first rows; 0 for columns of other types."""
+        """Yield the share of finite numbers in the first rows; 0 for columns of other types."""
         names = self._first.feature_names()
         for name in names:
             if not tables.is_number(self._whole.field(name).type):
@@ -141,7 +141,7 @@ class ParquetFiles:
                 if batch is not None:
                     columns = [batch.column(name) for name in names]
                     if not all(tables.is_number(column.type) for column in columns):
-                        break  # which reading says
+                        break  # reading raises the error
                     X = tables.matrix(columns, np.dtype(float))
                     n_rows, n_finite = n_rows + len(X), n_finite + np.isfinite(X).sum(axis=0)
             if n_rows >= _SAMPLE_ROWS:
@@ -149,7 +149,7 @@ class ParquetFiles:
         yield from n_finite / n_rows if n_rows else np.ones(len(names))
 
     def _batches(self, file: int, row: int) -> Iterator[tuple[int, Any]]:
-        """Record batches, and the number of the first row of each."""
+        """Yield record batches, with the number of the first row of each."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -182,7 +182,7 @@ class ParquetFiles:
                 start += size
 
     def _checked(self, field: Any, path: str) -> np.dtype:
-        """The NumPy type of a column; a single target may be text, all else must be numbers."""
+        """Return the NumPy type of a column of numbers; only a single target may be text."""
         kind = field.type
         single = not self._options.several and field.name in (
             self._first.names[place] for place in self._first.targets

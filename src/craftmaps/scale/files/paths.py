@@ -1,4 +1,4 @@
-"""Which files a path, a pattern or a folder stands for, and their format."""
+"""Find the files of a path, a pattern or a folder, and their format."""
 
 import glob
 import os
@@ -16,16 +16,16 @@ SUFFIXES = {
     "svmlight": (".svmlight", ".libsvm", ".svm"),
 }
 FORMATS = tuple(SUFFIXES)
-TABLES = ("parquet", "csv")  # formats whose columns have types of their own
+TABLES = ("parquet", "csv")  # formats whose columns may have different types
 
 
 def format_of(path: Any) -> str:
-    """The format of the files that a path, pattern, folder or list of them stands for."""
+    """Return the format of the files of a path, pattern, folder or list of them."""
     return common_format(expanded(path, known_only=True))
 
 
 def expanded(path: Any, known_only: bool) -> list[str]:
-    """The files that a path, pattern, folder or list of them stands for."""
+    """Return the files of a path, pattern, folder or list of them."""
     if isinstance(path, list | tuple):
         return [file for one in path for file in expanded(one, known_only)]
     path = os.fspath(path)
@@ -45,12 +45,12 @@ def expanded(path: Any, known_only: bool) -> list[str]:
 
 
 def _hidden(path: str) -> bool:
-    """Whether a file or its folder is one that engines write beside their data."""
+    """Whether a file is not data, such as files that engines write next to their data."""
     return any(part.startswith((".", "_")) for part in Path(path).parts)
 
 
 def files_beside(target: Any) -> list[str] | None:
-    """The files of targets or weights beside .npy files; None where a column is meant."""
+    """Return separate files of targets or weights for .npy files, or None for a column."""
     return expanded(target, known_only=False) if _is_path(target) else None
 
 
@@ -68,7 +68,7 @@ def _suffix_format(path: str) -> str | None:
 
 
 def common_format(paths: list[str]) -> str:
-    """The one format of all files."""
+    """Return the common format of all files, or raise an error."""
     kinds = {path: _suffix_format(path) for path in paths}
     for path, kind in kinds.items():
         if kind is None:

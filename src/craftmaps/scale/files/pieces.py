@@ -1,4 +1,4 @@
-"""Pieces of files, as large as they come, cut into blocks with the same number of rows."""
+"""Pieces of files of any size, and blocks with equal numbers of rows cut from them."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,9 +14,9 @@ from craftmaps.scale.files.options import ReadOptions
 
 
 class Position(NamedTuple):
-    """Where to read on: the file, the row (or line) in it, and how many rows were left out so far.
+    """Where to continue: the file, the row (or line) in it, and the rows left out so far.
 
-    Rows and lines count from 0.
+    Rows and lines are counted from 0.
     """
 
     file: int = 0
@@ -33,10 +33,10 @@ class Piece:
     X : ndarray, CSR matrix or Arrow table
     y : ndarray or None
     rows : ndarray of int
-        Where each row is in its file: its number, or its line in a text.
+        Number of each row in its file, or its line in a text file.
     weight : ndarray or None
     bad : ndarray of int
-        Where the rows are that were left out.
+        Numbers or lines of the rows that were left out.
     """
 
     X: Any
@@ -46,13 +46,13 @@ class Piece:
     bad: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def block(self, some: slice) -> tuple[Any, ...]:
-        """(X, y) of some rows, or (X, y, weight) if there are weights."""
+        """Return (X, y) of some rows, or (X, y, weight) if there are weights."""
         y = None if self.y is None else self.y[some]
         X = self.X.slice(some.start, some.stop - some.start) if is_arrow(self.X) else self.X[some]
         return (X, y, *(() if self.weight is None else (self.weight[some],)))
 
     def without(self, bad: np.ndarray) -> "Piece":
-        """The piece less the rows for which `bad` is True."""
+        """Return the piece without the rows for which `bad` is True."""
         kept = ~bad
         return replace(
             self,
@@ -65,10 +65,10 @@ class Piece:
 
 
 class Fault(NamedTuple):
-    """Rows that cannot be learned from for one reason.
+    """Rows that are bad for one reason.
 
-    `told` says for the place of such a row which column it is and what is wrong; `option` is the
-    keyword of `read` that helps.
+    `told` returns the column and a description of the error for the place of a bad row. `option` is
+    the keyword of `read` that helps.
     """
 
     rows: np.ndarray
@@ -77,18 +77,18 @@ class Fault(NamedTuple):
 
 
 class BadRows:
-    """What becomes of rows that cannot be learned from.
+    """Treatment of bad rows: an error, or leaving them out.
 
     Parameters
     ----------
     options : ReadOptions
-        Says whether such rows are left out; otherwise the first one is an error.
+        With `skip`, bad rows are left out. Otherwise the first one raises an error.
     unit : {"row", "line"}
-        What they are counted in; lines are shown counted from 1.
+        Unit of positions in errors; lines are shown counted from 1.
     names : sequence
         Names of the columns of X.
     tables : bool
-        Whether the files can be read as tables, in which any value is good.
+        Whether the files can be read as tables, where any value is allowed.
     """
 
     def __init__(
@@ -103,14 +103,17 @@ class BadRows:
     def complain(
         self, path: str, row: int, column: Any, reason: str, option: str = "on_bad_rows"
     ) -> None:
-        """Raise an error about a row, unless such rows are left out."""
+        """Raise an error about a bad row, unless bad rows are left out."""
         if not self._options.skip:
             place = f"{self._unit} {row + (self._unit == 'line')}"
             raise BadRowError(path, reason, option, place, column)
 
     def leave_out(self, piece: Piece, path: str, faults: Sequence[Fault] = ()) -> Piece:
-        """The piece less its rows with faults, which are further ones than values that are not
-        finite and weights below 0."""
+        """Return the piece without bad rows.
+
+        Rows are bad if their values are not finite, if their weights are below 0, or if they are
+        among `faults`.
+        """
         every = [*faults, *self._faults(piece)]
         every = [fault for fault in every if fault.rows.any()]
         if not every:
@@ -122,7 +125,7 @@ class BadRows:
         return piece.without(bad)
 
     def wrong_targets(self, rows: np.ndarray, texts: Any = None) -> Fault:
-        """Targets that are missing or of another type than others; `texts` as they are written."""
+        """Return the fault of missing targets or targets of another type; `texts` is their text."""
 
         def told(row: int) -> tuple[Any, str]:
             written = "" if texts is None else texts[row].as_py().strip()
@@ -155,10 +158,10 @@ class BadRows:
 def cut(
     pieces: Iterable[tuple[int, Piece]], block_rows: int, position: Position
 ) -> Generator[tuple[Position, Any], None, None]:
-    """Blocks of `block_rows` rows, the last one perhaps shorter, and where each ends.
+    """Yield blocks of `block_rows` rows (the last may be shorter), with the position after each.
 
-    `position` is where the first piece begins. At the end comes None instead of a block, with the
-    number of all rows that were left out.
+    The first piece begins at `position`. The last item is None instead of a block, with a position
+    that contains the number of all rows that were left out.
     """
     parts: list[tuple[Any, ...]] = []
     held, skipped = 0, position.skipped
@@ -193,7 +196,7 @@ def _joined(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def _bad_values(X: Any) -> np.ndarray:
-    """Which rows hold a value that is not finite."""
+    """Return which rows contain a value that is not finite."""
     values = X.data if sparse.issparse(X) else X
     bad = np.zeros(X.shape[0], bool)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Read the next blocks while the learner works on the last one."""
+"""Read the next blocks while the learner works on the current one."""
 
 import threading
 from collections.abc import Generator
@@ -14,10 +14,10 @@ class _Failure:
 
 
 def read_ahead(items: Generator[Any, None, None], ahead: int = 2) -> Generator[Any, None, None]:
-    """The items of a generator, which a thread makes up to `ahead` items before they are taken.
+    """Run a generator in a thread that is up to `ahead` items ahead of the consumer.
 
-    An error of the generator is raised where its item would have come. The thread ends with the
-    items, or when the consumer closes the result or lets go of it.
+    An error of the generator is raised in place of its item. The thread ends with the items, or
+    when the consumer closes or drops the result.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Rows of svmlight (libsvm) texts as CSR matrices.
+"""Rows of svmlight (libsvm) files as CSR matrices.
 
-sklearn.datasets.load_svmlight_file reads 26 MB/s where the compiled loop reads 104 (see
-benchmarks/RESULTS.md), holds Python's lock, so that nothing can be learned at the same time, and
-names no lines in its errors. That is why the loop stays.
+A compiled loop parses the lines. sklearn.datasets.load_svmlight_file is four times slower (see
+benchmarks/RESULTS.md), does not release the interpreter lock, so that nothing can be learned at the
+same time, and does not name lines in its errors.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from craftmaps.scale.files.errors import FileError
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Piece
 from craftmaps.scale.files.text import lines_of
-from craftmaps.validation import is_integer
+from craftmaps.validation import check_count, is_integer
 
 
 class SvmlightFiles:
-    """Files of lines `target [qid:n] index:value ... [# comment]`, plain or compressed.
+    """Files with lines `target [qid:n] index:value ... [# comment]`, plain or compressed.
 
-    Indices ascend in a line. qid and comments are passed over.
+    Indices must increase within a line. qid and comments are ignored.
     """
 
     names: list[str] | None = None
@@ -36,19 +36,17 @@ class SvmlightFiles:
         if options.weight is not None:
             reason = "svmlight files have no column of weights, so leave out"
             raise FileError(paths[0], f"{reason} weight={options.weight!r}")
-        n_columns = options.n_columns
-        if n_columns is not None and (not is_integer(n_columns) or n_columns < 1):
-            raise ValueError(f"n_columns must be an integer of at least 1, got {n_columns!r}.")
+        check_count("n_columns", options.n_columns, none=True)
         self.paths = paths
         self.n_files = len(paths)
         self._base = 0 if options.zero_based else 1
         self._dtype = np.dtype(np.float64) if options.dtype is None else options.dtype
         self._columns = None if options.columns is None else list(options.columns)
-        self._n_columns = n_columns
+        self._n_columns = options.n_columns
         self._bad_rows = BadRows(options, "line", range(self._base, np.iinfo(np.int64).max))
 
     def pieces(self, file: int, row: int) -> Iterator[Piece]:
-        """Pieces of a file, from a line on."""
+        """Yield pieces of a file, from a line on."""
         if self._n_columns is None:
             self._n_columns = self._widest()
         self._check_columns(self._n_columns)
@@ -71,7 +69,7 @@ class SvmlightFiles:
             self._bad_rows.complain(path, first + line, None, reason)
         width = self._n_columns or 0
         indices -= self._base
-        if self._columns is not None:  # others are passed over
+        if self._columns is not None:  # other columns are ignored
             kept = indices < width
             indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
             indices, data = indices[kept], data[kept]
@@ -106,7 +104,7 @@ class SvmlightFiles:
                 raise FileError(self.paths[0], reason, "n_columns")
 
     def _widest(self) -> int:
-        """The number of columns that the largest index of all files asks for."""
+        """Return the number of columns, from the largest index in all files."""
         largest = self._base
         for path in self.paths:
             for _, text in lines_of(path):
@@ -116,9 +114,9 @@ class SvmlightFiles:
 
 
 def _parsed(text: bytes) -> tuple[np.ndarray, ...]:
-    """Targets, their lines, a CSR matrix with the indices of the text, and what is bad.
+    """Return targets, their lines, a CSR matrix with the indices of the text, and bad lines.
 
-    A number that cannot be read is NaN.
+    A number that cannot be read becomes NaN.
     """
     n_lines = text.count(b"\n") + 1
     n_pairs = text.count(b":")

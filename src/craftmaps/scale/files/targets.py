@@ -1,8 +1,8 @@
-"""Targets of texts: numbers where nothing of them is lost, otherwise text as it is written.
+"""Convert targets in text files to numbers, or keep them as text.
 
-A label keeps its identity. "007" and "0x1F" are codes, and a whole number that does not fit into 64
-bits would be rounded, so columns that hold such values stay text. Whole numbers become floats only
-where others of their column have a fraction and none of them is rounded.
+Labels must not lose information. "007" and "0x1F" are codes, and whole numbers of more than 64 bits
+would be rounded, so columns that contain such values stay text. Whole numbers become floats only if
+other values of the column have a fraction and no whole number is rounded.
 """
 
 from typing import Any
@@ -13,12 +13,12 @@ from craftmaps.scale.files.column_types import MISSING, plain
 
 _WHOLE = r"^-?(0|[1-9][0-9]*)$"
 _DECIMAL = r"^-?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|Inf|INF)$"
-MAX_EXACT_FLOAT = 2**53  # whole numbers below are floats, others may have been rounded
+MAX_EXACT_FLOAT = 2**53  # all whole numbers up to this are exact floats
 MAX_CERTAIN_DIGITS = 18  # numbers with up to 18 digits fit into 64 bits
 
 
 def kind_of(texts: Any) -> str:
-    """Whether an Arrow array of text holds "whole" numbers, "decimal" ones or "text"."""
+    """Return whether an Arrow array of text contains "whole" or "decimal" numbers, or "text"."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -37,9 +37,9 @@ def kind_of(texts: Any) -> str:
 
 
 def targets_of(texts: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """An Arrow array of text as targets of a kind, and which rows have none of that kind.
+    """Convert an Arrow array of text to targets of a kind; also return which rows failed.
 
-    Whole numbers are floats in an array that also holds fractions.
+    Whole numbers become floats in an array that also contains fractions.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -53,7 +53,7 @@ def targets_of(texts: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
         y = pc.if_else(whole, trimmed, "0")
         try:
             return plain(y.cast(pa.int64())), plain(pc.invert(whole))
-        except pa.ArrowInvalid:  # one is beyond 64 bits
+        except pa.ArrowInvalid:  # a number needs more than 64 bits
             fits = pc.less_equal(pc.utf8_length(y), MAX_CERTAIN_DIGITS)
             wrong = pc.invert(pc.and_(whole, fits))
             return plain(pc.if_else(fits, y, "0").cast(pa.int64())), plain(wrong)

@@ -1,4 +1,4 @@
-"""Lines of texts, plain or compressed, some megabytes at a time."""
+"""Lines of text files, plain or compressed, some megabytes at a time."""
 
 import bz2
 import gzip
@@ -24,16 +24,16 @@ COMPRESSED: dict[str, Any] = {
     ".zst": _open_zstandard,
 }
 CHUNK_BYTES = 1 << 22
-MAX_LINE_BYTES = 1 << 28  # a longer line is no row, but may fill the memory
+MAX_LINE_BYTES = 1 << 28  # a longer line is an error, because it may fill the memory
 
 
 def lines_of(path: str, first: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Some megabytes of whole lines after the other, each with the number of its first line.
+    """Yield texts of some megabytes of whole lines, with the number of the first line of each.
 
-    Begins with line `first`, counted from 0. Each line ends with a newline, perhaps the last one
-    excepted, whatever the file has at the ends of its lines.
+    The first text begins with line `first`, counted from 0. All line ends become newlines; the last
+    line may have none.
     """
-    number, held = 0, [b""]  # whole lines before, and parts of the line that comes
+    number, held = 0, [b""]  # number of earlier lines, and parts of the current line
     for data in _chunks(path):
         end = data.rfind(b"\n") + 1
         if data and not end:
@@ -54,7 +54,7 @@ def lines_of(path: str, first: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def _start_of(text: bytes, line: int) -> int:
-    """Where a line starts; the end of the text if it has not that many."""
+    """Return where a line starts, or the end of the text if it has fewer lines."""
     start = 0
     for _ in range(line):
         start = text.find(b"\n", start) + 1
@@ -64,9 +64,9 @@ def _start_of(text: bytes, line: int) -> int:
 
 
 def _chunks(path: str) -> Iterator[bytes]:
-    """The contents of a file, and b"" at its end.
+    """Yield the contents of a file in chunks, and b"" at its end.
 
-    Where the first line ends with a carriage return alone, all lines do.
+    If the first line ends with a carriage return alone, all lines do.
     """
     suffix = next((suffix for suffix in COMPRESSED if path.lower().endswith(suffix)), None)
     lines, returns = 0, None

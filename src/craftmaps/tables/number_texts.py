@@ -1,0 +1,164 @@
+"""Numbers written as text: with a currency, a unit, grouped digits, or marks for missing values.
+
+`found_form` looks at all texts of a column. They are numbers if they have the same decimal sign and
+the same currency or unit, such as $1,234.50, or 1.234,50 €, or 12 kg; or if they all are times of
+day such as 23:59. A text such as "?" or "n/a" among them is a missing value.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from craftmaps.storage.expect import expect
+from craftmaps.storage.packing import storable
+
+MARKS = (  # of missing values among numbers, in lower case
+    *("?", "-", "--", "---", "\u2013", "\u2014", ".", "..", "..."),
+    *("na", "n/a", "n.a.", "nan", "none", "null", "nil", "missing", "unknown", "<na>"),
+    *("#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#null!", "#name?"),
+)
+_CURRENCY = "[$€£¥₹₩₽₺]"
+_BEFORE = rf"[A-Z]{{0,3}}{_CURRENCY}|[A-Z]{{3}}(?=[\s\d])"
+_AFTER = rf"[%‰]|{_CURRENCY}|°?[^\W\d_]{{1,12}}(?:/[^\W\d_]{{1,12}})?"
+_DIGITS = r"[0-9]*[.,]?[0-9](?:[0-9.,'\u2019\s]*[0-9])?[.,]?(?:[eE][+-]?[0-9]+)?"
+_PARTS = re.compile(
+    rf"(?P<open>\()?\s*(?P<sign>[-+\u2212]?)\s*(?P<before>{_BEFORE})?\s*(?P<inner>[-+\u2212]?)"
+    rf"(?P<digits>{_DIGITS})\s*(?P<after>{_AFTER})?\s*(?P<close>\))?"
+)
+_CLOCK = re.compile(
+    r"(?P<hour>[0-9]{1,3}):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9](?:\.[0-9]+)?))?"
+    r"(?:\s?(?P<half>[ap])\.?m\.?)?",
+    re.IGNORECASE,
+)
+_GROUPS = {".": (",", " ", "'"), ",": (".", " ", "'")}  # that set thousands apart
+
+
+@storable
+@dataclass(frozen=True)
+class NumberForm:
+    """How the numbers of a column are written.
+
+    Parameters
+    ----------
+    decimal : {".", ",", ":"}
+        The decimal sign; a colon stands for times of day, which are read in seconds.
+    before, after : str
+        The currency or the unit on either side of all numbers.
+    seconds : bool
+        Whether times of day have seconds.
+    """
+
+    decimal: str
+    before: str = ""
+    after: str = ""
+    seconds: bool = False
+
+    @property
+    def example(self) -> str:
+        """A number in this form."""
+        if self.decimal == ":":
+            return "23:59:59" if self.seconds else "23:59"
+        space = " " if self.before.isalpha() else ""
+        number = "1,234.5" if self.decimal == "." else "1.234,5"
+        unit = f" {self.after}" if self.after and self.after not in "%‰" else self.after
+        return f"{self.before}{space}{number}{unit}"
+
+    def parsed(self, text: str) -> float:
+        """The number that a text of this form stands for; ValueError if it is of another form."""
+        text = text.strip()
+        if is_mark(text):
+            return float("nan")
+        if self.decimal == ":":
+            return self._seconds_of(text)
+        parts = _PARTS.fullmatch(text)
+        if parts is None or _around(parts) != (self.before, self.after):
+            raise ValueError(f"{text!r} is of another form")
+        digits = _ungrouped(parts["digits"], self.decimal)
+        if digits is None or bool(parts["open"]) != bool(parts["close"]):
+            raise ValueError(f"{text!r} is of another form")
+        signs = (parts["sign"] + parts["inner"]).replace("\u2212", "-") + "-" * bool(parts["open"])
+        if len(signs) > 1:
+            raise ValueError(f"{text!r} has two signs")
+        return float(signs + digits)
+
+    def _seconds_of(self, text: str) -> float:
+        parts = _CLOCK.fullmatch(text)
+        if parts is None or (parts["second"] is not None) != self.seconds:
+            raise ValueError(f"{text!r} is of another form")
+        hour = int(parts["hour"])
+        if parts["half"]:
+            if not 1 <= hour <= 12:
+                raise ValueError(f"there is no hour {hour} before or after noon")
+            hour = hour % 12 + 12 * (parts["half"].lower() == "p")
+        return hour * 3600.0 + int(parts["minute"]) * 60.0 + float(parts["second"] or 0)
+
+    def _check_stored(self) -> None:
+        expect(self.decimal in (".", ",", ":"), "a known decimal sign")
+
+
+def found_form(texts: Iterable[str]) -> NumberForm | None:
+    """The form in which all texts are numbers or marks of missing values; None if there is none.
+
+    Codes such as 007 are no numbers. Where the texts do not tell, as 1,234 does not, a point is the
+    decimal sign.
+    """
+    present = [text.strip() for text in texts if not is_mark(text)]
+    if not present:
+        return None
+    return next((form for form in _candidates(present[0]) if _takes_all(form, present)), None)
+
+
+def is_mark(text: str) -> bool:
+    """Whether a text among numbers stands for a missing value."""
+    return text.strip().lower() in MARKS
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is a number as programs write it, without anything around it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _candidates(text: str) -> list[NumberForm]:
+    """The forms that a text may be of."""
+    if clock := _CLOCK.fullmatch(text):
+        return [NumberForm(":", seconds=clock["second"] is not None)]
+    parts = _PARTS.fullmatch(text)
+    return [] if parts is None else [NumberForm(sign, *_around(parts)) for sign in (".", ",")]
+
+
+def _takes_all(form: NumberForm, texts: list[str]) -> bool:
+    try:
+        for text in texts:
+            form.parsed(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _around(parts: re.Match[str]) -> tuple[str, str]:
+    """What stands before and after the number."""
+    return parts["before"] or "", parts["after"] or ""
+
+
+def _ungrouped(digits: str, decimal: str) -> str | None:
+    """The digits as Python writes them; None if they are a code, or grouped in another way."""
+    plain = re.sub(r"\s", " ", digits).replace("\u2019", "'")
+    if not _grouped(decimal).fullmatch(plain):
+        return None
+    for group in _GROUPS[decimal]:
+        plain = plain.replace(group, "")
+    return plain.replace(decimal, ".")
+
+
+@cache
+def _grouped(decimal: str) -> re.Pattern[str]:
+    """Whole digits without leading zeros, or grouped by thousands; then the fraction."""
+    apart = "|".join(rf"[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}})+" for group in _GROUPS[decimal])
+    sign = re.escape(decimal)
+    number = rf"(?:{apart}|0|[1-9]\d*)(?:{sign}\d*)?|{sign}\d+"
+    return re.compile(rf"(?:{number})(?:[eE][+-]?\d+)?", re.ASCII)
