@@ -1,4 +1,4 @@
-"""Time that a search may take, and how many rows can be afforded in it."""
+"""The time limit of a search, and the number of rows that fit into it."""
 
 import time
 from dataclasses import dataclass, field
@@ -7,16 +7,16 @@ import numpy as np
 from scipy.linalg import eigh
 
 _PROBE_ROWS = 200
-_SHARE_OF_A_ROUND = 0.3  # of the time that is left
-_GOOD_PART = 0.4  # of the time, for steps that can be left out
+_SHARE_OF_A_ROUND = 0.3  # share of the remaining time for a round
+_GOOD_PART = 0.4  # optional steps need this share of the time
 
 
 @dataclass
 class Clock:
-    """Seconds since a search began, beside the seconds that it may take (None: any number).
+    """The elapsed time of a search and its limit in seconds (None means no limit).
 
-    Trials on n rows cost about n^3. The first question about rows measures the speed of the
-    machine.
+    The time of trials on n rows is assumed to grow as n^3. The speed of the machine is measured in
+    the first call of `affordable_rows`.
     """
 
     limit: float | None = None
@@ -25,17 +25,17 @@ class Clock:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the search began."""
         return time.perf_counter() - self.start
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left, at least 0."""
+        """Remaining seconds, at least 0."""
         return np.inf if self.limit is None else max(0.0, self.limit - self.elapsed)
 
     @property
     def has_time(self) -> bool:
-        """Whether a good part of the time is left."""
+        """Whether enough time is left for an optional step."""
         return self.limit is None or self.remaining > _GOOD_PART * self.limit
 
     def affordable_rows(self, wanted: int, n_trials: int) -> int:
