@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import validate_data
 
+FLOATS = (np.float64, np.float32)
 MAX_CLASSES_OF_NUMBERS = 100  # integer targets with more distinct values are not labels
 
 
@@ -37,6 +39,26 @@ def is_integer(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Return whether value is a finite real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def valid_rows(estimator: Any, X: Any) -> Any:
+    """Check rows that come after `fit`; return a floating-point array or CSR matrix.
+
+    A plain array of finite numbers is returned at once, because the checks of scikit-learn take
+    longer than the features of one row.
+    """
+    if (
+        type(X) is np.ndarray
+        and X.dtype in FLOATS
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    ):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(X.sum()):
+                return X
+    return validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, reset=False)
 
 
 def check_squares(name: str, values: Any) -> None:

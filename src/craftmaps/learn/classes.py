@@ -13,8 +13,8 @@ from craftmaps.learn.base import Learner
 from craftmaps.learn.class_sums import class_factors, is_own_class
 from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
 from craftmaps.learn.discriminant import Discriminant
-from craftmaps.learn.row_checks import FLOATS, check_targets, refuse_text
-from craftmaps.validation import generator
+from craftmaps.learn.row_checks import check_targets, refuse_text
+from craftmaps.validation import FLOATS, generator
 
 
 class ClassLearner(ClassifierMixin, Learner):

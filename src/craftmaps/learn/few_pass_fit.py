@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from craftmaps.learn.class_sums import class_factors
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.passes import (
     N_FOLDS,
@@ -65,8 +66,7 @@ class Fit:
         totals: Totals = rows.collect(TotalsPass(self.balanced_classes), features=False)
         by_class = None
         if self.balanced_classes is not None:
-            present = np.count_nonzero(totals.counts)
-            by_class = totals.counts.sum() / (present * np.maximum(totals.counts, 1))
+            by_class = class_factors("balanced", np.arange(len(totals.counts)), totals.counts)
         self.labels = Labels(self.encode, by_class)
         self.weight = float(totals.weights @ (np.ones(1) if by_class is None else by_class))
         if not self.weight > 0:

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from craftmaps.learn.codes import Encode
 from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.map_rows import needs_rows
-from craftmaps.learn.row_checks import FLOATS
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.learn.uncertainty import Posterior
+from craftmaps.validation import valid_rows
 
 
 class LearnerHooks(BaseEstimator, ABC):
@@ -98,7 +97,7 @@ class LearnerHooks(BaseEstimator, ABC):
 
     def _valid_rows(self, X: Any) -> Any:
         """Check rows to predict."""
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        return valid_rows(self, X)
 
     def _encoded(self, X: Any) -> Any:
         """Return validated rows as numbers for the map."""

@@ -13,14 +13,14 @@ from sklearn.utils.validation import validate_data
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import Mergeable
-from craftmaps.learn.row_checks import FLOATS, refuse_text
+from craftmaps.learn.row_checks import refuse_text
 from craftmaps.learn.solvers.memory import refuse_if_too_large
 from craftmaps.learn.solvers.solution import Solution, check_weight
 from craftmaps.learn.stored import check_components
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_count
+from craftmaps.validation import FLOATS, check_count
 
 _ROUNDING = 10.0  # units of rounding per feature; a smaller variance counts as zero
 

@@ -26,21 +26,6 @@ class Loss(Protocol):
 
 
 @dataclass(frozen=True)
-class SquaredLoss:
-    """Half the squared error of targets, (f - y)^2 / 2."""
-
-    curvature: ClassVar[float] = 1.0
-
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows and its gradient in F; y has the shape of F."""
-        R = F - y
-        G = R * _column(weights, F)
-        return float(np.vdot(G, R)) / 2, G
-
-
-@dataclass(frozen=True)
 class LogLoss:
     """Multinomial log-loss, -log softmax(f)_y, of classes that are numbered by y.
 

@@ -10,10 +10,10 @@ from sklearn.utils.validation import validate_data
 from craftmaps.learn.bands import Bands
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.row_checks import FLOATS, check_targets, refuse_text
+from craftmaps.learn.row_checks import check_targets, refuse_text
 from craftmaps.learn.stored import check_regressor
 from craftmaps.storage.packing import storable
-from craftmaps.validation import check_squares
+from craftmaps.validation import FLOATS, check_squares
 
 
 @storable

@@ -8,7 +8,6 @@ from sklearn.base import is_classifier
 from craftmaps.tables.table import column_of_text
 from craftmaps.tables.values import is_missing
 
-FLOATS = (np.float64, np.float32)
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30  # sums hold such weights in single precision too
 
 

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from craftmaps.learn.base import Learner
 from craftmaps.learn.checkpoint import unpacked
-from craftmaps.learn.row_checks import FLOATS
 from craftmaps.tables import TableEncoder
 from craftmaps.tables.table import Table, has_gaps, is_table, table_of
+from craftmaps.validation import FLOATS
 
 
 class TableLearner(Learner):

@@ -486,7 +486,8 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
     spare = first + most * width
     u = np.empty(spare + overlap, X.dtype)
     if signs is not None:
-        u[:first] = signs
+        for j in range(first):  # a slice has a message of errors, which takes long to compile
+            u[j] = signs[j]
     p, stride = offset.reshape(offset.size), offset.shape[1]
     own = 1 if n_squares else 0  # the sign is in the first rotation, so it is no factor
     x = np.empty(2 * X.shape[1] + 1, X.dtype)

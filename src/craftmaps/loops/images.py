@@ -85,4 +85,5 @@ def _frame(image: np.ndarray, height: int, width: int, padded: np.ndarray) -> No
     """Copy an image into the middle of its frame of zeros."""
     for line in range(height):
         start = (line + 1) * (width + _FRAME) + 1
-        padded[start : start + width] = image[line * width : (line + 1) * width]
+        for j in range(width):
+            padded[start + j] = image[line * width + j]

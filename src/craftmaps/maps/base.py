@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from craftmaps.kernels import Kernel
 from craftmaps.storage import model_file
-from craftmaps.validation import check_count, check_squares, generator
+from craftmaps.validation import FLOATS, check_count, check_squares, generator, valid_rows
 
-_FLOATS = (np.float64, np.float32)
 MAX_STORED_COLUMNS = 1 << 24  # so that a small file cannot request all memory
 
 
@@ -50,7 +49,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         self
         """
-        rows = check_array(X, accept_sparse="csr", dtype=_FLOATS, estimator=self, input_name="X")
+        rows = check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=self, input_name="X")
         check_squares("X", rows)
         check_count("n_components", self.n_components)
         fitted = {"_n_features_out": int(self.n_components)}
@@ -86,7 +85,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self, "_n_features_out")
         X = self._valid(X)
         fits = out.ndim == 2 and out.shape[0] >= X.shape[0] and out.shape[1] == self._n_features_out
-        if not (fits and out.flags.c_contiguous and out.flags.writeable and out.dtype in _FLOATS):
+        if not (fits and out.flags.c_contiguous and out.flags.writeable and out.dtype in FLOATS):
             raise ValueError(
                 f"out must be a writable C-ordered float32 or float64 array of at least "
                 f"{X.shape[0]} rows and exactly {self._n_features_out} columns, got {out.dtype} of "
@@ -98,8 +97,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _valid(self, X: Any) -> Any:
         """Validate rows after `fit` and convert them to floating point."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
-        return _canonical(X)
+        return _canonical(valid_rows(self, X))
 
     def save(self, path: Any) -> None:
         """Save the fitted map to a file, which `craftmaps.load` reads.

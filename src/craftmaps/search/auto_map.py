@@ -19,6 +19,7 @@ from craftmaps.search.rounds import halving
 from craftmaps.search.sized import feature_map, sized_round
 from craftmaps.search.targets import is_classification
 from craftmaps.search.trials import Rows, Trial
+from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 
 MIN_ROWS = 10  # fewer rows cannot tell kernels apart
@@ -63,6 +64,8 @@ class AutoMap(FeatureMap):
     alpha_ : float or None
         The best penalty of kernel ridge regression in the search. Learners start their own search
         for alpha from it.
+    target_ends_ : ndarray of shape (2, n_targets) or None
+        The least and the largest target; None for classes.
 
     See Also
     --------
@@ -81,6 +84,7 @@ class AutoMap(FeatureMap):
     feature_map_: FeatureMap
     report_: Report | None
     alpha_: float | None
+    target_ends_: np.ndarray | None
 
     def __init__(
         self,
@@ -123,12 +127,14 @@ class AutoMap(FeatureMap):
         y = np.asarray(y)
         if len(y) != X.shape[0]:
             raise ValueError(f"y has {len(y)} targets for the {X.shape[0]} rows of X.")
-        chosen, report, alpha = self._searched(X, y, is_classification(self.task, y), rng)
+        classification = is_classification(self.task, y)
+        chosen, report, alpha = self._searched(X, y, classification, rng)
         fitted = chosen.fit(X, y)
         return {
             "feature_map_": fitted,
             "report_": report,
             "alpha_": alpha,
+            "target_ends_": None if classification else _ends(y),
             "_n_features_out": int(fitted._n_features_out),
         }
 
@@ -176,6 +182,8 @@ class AutoMap(FeatureMap):
             and inner.n_features_in_ == self.n_features_in_
             and inner._n_features_out == self._n_features_out,
         )
+        if self.target_ends_ is not None:
+            expect_array("target_ends_", self.target_ends_, "f", (2, None))
 
     def _onnx(self, g: Any, x: str) -> str:
         return onnx_features(g, x, self.feature_map_)
@@ -184,6 +192,12 @@ class AutoMap(FeatureMap):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _ends(y: np.ndarray) -> np.ndarray:
+    """The least and the largest target, in one column for each of several targets."""
+    columns = y.reshape(len(y), -1).astype(np.float64)
+    return np.stack([columns.min(axis=0), columns.max(axis=0)])
 
 
 def is_constant(rows: Any) -> bool:

@@ -98,7 +98,7 @@ def judge_unseen(K: np.ndarray, targets: Targets, unseen: np.ndarray, near: floa
     centered = targets.Y[seen] - middle
 
     def at(alpha: float) -> Judged:
-        predicted = across @ cholesky.solve(_factor(inner, alpha), centered) + middle
+        predicted = across @ cholesky.solve(factor(inner, alpha), centered) + middle
         return _judged(alpha, predicted, held)
 
     return _walked(at, _scale(K), near)
@@ -128,13 +128,13 @@ def _walked(
     return best
 
 
-def _factor(K: np.ndarray, alpha: float) -> np.ndarray:
+def factor(K: np.ndarray, alpha: float) -> np.ndarray:
     """The Cholesky factor of K + alpha I, an upper triangle; below it is what K has there."""
-    factor = K.copy(order="C")
-    np.einsum("ii->i", factor)[:] += factor.dtype.type(alpha)
-    if not cholesky.factor(factor):
+    A = K.copy(order="C")
+    A[np.diag_indices_from(A)] += A.dtype.type(alpha)
+    if not cholesky.factor(A):
         raise np.linalg.LinAlgError(f"the kernel matrix is not positive definite: {alpha=:.3g}")
-    return factor
+    return A
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class _LeftOut:
     def __call__(self, alpha: float) -> np.ndarray:
         many_rows = len(self.K) > _FIRST_ROWS
         is_single = many_rows and alpha >= _SINGLE_ALPHA * _scale(self.K)
-        inverse = _factor(self.single if is_single else self.upper, alpha)
+        inverse = factor(self.single if is_single else self.upper, alpha)
         cholesky.invert(inverse)
         centered = self.Y - self.Y.mean(axis=0)
         coef = _applied(inverse, centered)

@@ -16,8 +16,9 @@ from scipy import sparse
 
 from craftmaps.kernels import Gaussian, Laplacian, Matern
 from craftmaps.kernels.gradients import gradient_products
+from craftmaps.loops import cholesky
 from craftmaps.search.candidates import Candidate
-from craftmaps.search.exact import Judged, judge, judge_unseen
+from craftmaps.search.exact import Judged, factor, judge, judge_unseen
 from craftmaps.search.preparation import Lesson
 from craftmaps.search.targets import Targets
 from craftmaps.search.trials import Rows, Trial
@@ -182,10 +183,9 @@ class _MetricSearch:
 def _products(
     candidate: Candidate, prepared: np.ndarray, targets: Targets, full: bool
 ) -> np.ndarray:
-    K = candidate.gram(prepared)
-    K[np.diag_indices_from(K)] += min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
+    alpha = min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
     Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]
-    coef = np.linalg.solve(K, Y - Y.mean(axis=0))
+    coef = cholesky.solve(factor(candidate.gram(prepared), alpha), Y - Y.mean(axis=0))
     return gradient_products(candidate.kernel, prepared, coef, full)
 
 
