@@ -127,6 +127,23 @@ def test_decimal_commas(table, tmp_path):
         read(tmp_path / "t.csv", decimal=";")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
+def test_encodings_in_chunks_of_any_size(encoding, tmp_path, monkeypatch):
+    """A character may begin in one chunk and end in the next."""
+    names = ["Ärzte", "naïve", 'a\n"ü', "é"]
+    lines = ['"' + name.replace('"', '""') + f'",{i}' for i, name in enumerate(names * 20)]
+    (tmp_path / "t.csv").write_bytes("\r\n".join(["größe,y", *lines]).encode(encoding))
+    for size in (7, 64, 1 << 20):
+        monkeypatch.setattr(text, "CHUNK_BYTES", size)
+        rows = read(tmp_path / "t.csv", target="y", encoding=encoding, block_rows=9)
+        assert joined_column(rows, "größe") == names * 20
+        assert rows.fingerprint()["encoding"] == encoding.replace("latin-1", "iso8859-1")
+    with pytest.raises(ValueError, match="give the encoding of the file, such as encoding='latin-"):
+        read(tmp_path / "t.csv", target="y", encoding="ascii")
+    with pytest.raises(ValueError, match="name of an encoding, such as 'latin-1', got 'none'"):
+        read(tmp_path / "t.csv", target="y", encoding="none")
+
+
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 def test_the_delimiter_is_told_by_the_header(delimiter, tmp_path):
     header = delimiter.join(["a", '"b,;|\t"', "y"])

@@ -11,6 +11,7 @@ from craftmaps.learn.class_sums import class_factors
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.passes import (
     N_FOLDS,
+    CurvaturePass,
     Labels,
     LossPass,
     Point,
@@ -22,9 +23,12 @@ from craftmaps.learn.passes import (
     TotalsPass,
 )
 from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.few_pass import Descent, FirstSums, Machine, search
+from craftmaps.learn.solvers.alpha_path import search
+from craftmaps.learn.solvers.descent import Descent
+from craftmaps.learn.solvers.few_pass import FirstSums, Machine
 from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.span import RowSpace
+from craftmaps.loops.triangle import add_to_triangle
 
 _SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner,
 _LEAST_SAMPLE = 1000  # and at least so many
@@ -34,6 +38,7 @@ _LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alp
 JUDGING_TOLERANCE = 1e-2  # of a model that only predicts held-out rows
 _HELD_OUT = 0  # the first fold, which is held out to look at predictions
 _HASHES = 1 << 64
+_CHEAP_SQUARES = 15  # E^2 up to this multiple of n k: sums of E^2 cost no more than a few passes
 
 
 @dataclass
@@ -84,6 +89,7 @@ class Fit:
     def machine(self, max_passes: int) -> Machine:
         """The problem of minimizing the loss."""
         c, loss, (hessian, centre) = self.loss.curvature, self.loss, self._first
+        cheap = len(centre) ** 2 <= _CHEAP_SQUARES * self.rows.n_rows * self.n_outputs
         return Machine(
             FirstSums(hessian * np.asarray(c, hessian.dtype), centre, c * self.weight),
             lambda points: self._collect(LossPass(loss, points, self.labels)),
@@ -91,7 +97,22 @@ class Fit:
             self.n_outputs,
             self.fit_intercept,
             max_passes,
+            self._renewed if cheap else None,
         )
+
+    def minimum(
+        self, machine: Machine, alpha: float, start: np.ndarray | Descent, tol: float
+    ) -> np.ndarray:
+        """Where the loss of all rows is least.
+
+        Rows that tell what to expect are held out in the same passes, if no search held them out.
+        """
+        if self._held[0] == alpha:
+            (end,) = machine.descend(alpha, [start], [None], tol)
+        else:
+            end, without = machine.descend(alpha, [start, start], [None, _HELD_OUT], tol)
+            self._held = alpha, [without.point]
+        return end.point
 
     def chosen(
         self, machine: Machine, alpha: Any
@@ -170,7 +191,7 @@ class Fit:
         only used to precondition.
         """
         n_features = self.rows.n_features if self.space is None else self.space.coordinates.shape[1]
-        limit = self._limit(max(_LEAST_SAMPLE, _SAMPLE_PER_FEATURE * n_features))
+        limit = self._limit(self._sample_rows(n_features))
         sums = self._collect(SamplePass(limit, self.labels)).equations
         if not sums.weight:  # by chance, only rows without weight
             limit = self._limit(self.rows.n_rows)
@@ -179,3 +200,16 @@ class Fit:
         hessian *= self.weight / sums.weight
         centre = sums.z_mean if self.fit_intercept else np.zeros(n_features)
         return hessian.astype(self.rows.dtype, copy=False), centre
+
+    def _renewed(self, point: Point, curvature: float) -> FirstSums:
+        """The sums of rows with their curvatures at a point, which sum to `curvature`."""
+        centre, size = self._first[1], self._sample_rows(len(self._first[1]))
+        task = CurvaturePass(size, self.labels, self.loss, point, curvature)
+        sums = self._collect(task).equations
+        hessian, _, _ = sums.system(self.fit_intercept)
+        if self.fit_intercept:
+            add_to_triangle(hessian, None, np.array([sums.weight]), (sums.z_mean - centre)[None])
+        return FirstSums(hessian.astype(self.rows.dtype, copy=False), centre, sums.weight)
+
+    def _sample_rows(self, n_features: int) -> int:
+        return max(_LEAST_SAMPLE, _SAMPLE_PER_FEATURE * n_features)

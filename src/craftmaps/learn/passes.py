@@ -78,12 +78,14 @@ class Labels:
 @storable
 @dataclass
 class PassSums:
-    """Sums over rows for several points: of losses, of losses held out, and of gradients.
+    """Sums over rows for several points: of losses, of losses held out, and of their derivatives.
 
     Attributes
     ----------
     values, held : ndarray of shape (n_points,)
         Weighted sums of the losses of training rows, and of held-out rows.
+    curvatures : ndarray of shape (n_points,)
+        Weighted sums of the curvatures of training rows.
     gradients : ndarray of shape (n_features, n_points * n_outputs)
         Z^T G for the derivatives G of the losses of training rows.
     totals : ndarray of shape (n_points * n_outputs,)
@@ -92,6 +94,7 @@ class PassSums:
 
     values: np.ndarray
     held: np.ndarray
+    curvatures: np.ndarray
     gradients: np.ndarray
     totals: np.ndarray
 
@@ -99,6 +102,7 @@ class PassSums:
         """Add the sums of other rows."""
         self.values += other.values
         self.held += other.held
+        self.curvatures += other.curvatures
         self.gradients += other.gradients
         self.totals += other.totals
         return self
@@ -140,6 +144,7 @@ class LossPass:
         total = PassSums(
             np.zeros(n_points),
             np.zeros(n_points),
+            np.zeros(n_points),
             np.zeros((n_features, n_points * n_outputs)),
             np.zeros(n_points * n_outputs),
         )
@@ -166,17 +171,19 @@ class LossPass:
         F = rows.Z @ coef
         F += intercept.astype(F.dtype)
         n_points, n_outputs = len(self.points), self.points[0].coef.shape[1]
-        values, held, G = np.zeros(n_points), np.zeros(n_points), np.empty_like(F)
+        values, held, curvatures = np.zeros((3, n_points))
+        G = np.empty_like(F)
         for i, point in enumerate(self.points):
             outputs = slice(i * n_outputs, (i + 1) * n_outputs)
             weights = rows.weights
             if point.held_fold is not None:
                 out = rows.in_fold(point.held_fold)
-                held[i] = self.loss(F[out, outputs], rows.y[out], weights[out])[0]
+                held[i] = self.loss(F[out, outputs], rows.y[out], weights[out]).value
                 weights = np.where(out, 0.0, weights)
-            values[i], G[:, outputs] = self.loss(F[:, outputs], rows.y, weights)
+            values[i], G[:, outputs], each = self.loss(F[:, outputs], rows.y, weights)
+            curvatures[i] = weights @ each
         gradients = (G.T @ rows.Z).T.astype(np.float64)
-        return PassSums(values, held, gradients, G.sum(axis=0, dtype=np.float64))
+        return PassSums(values, held, curvatures, gradients, G.sum(axis=0, dtype=np.float64))
 
 
 @storable
@@ -210,14 +217,37 @@ class SamplePass:
             waiting.clear()
 
         for block in blocks:
-            rows = self.labels.of(block)
-            some = rows.hashes <= np.uint64(self.limit)
-            waiting.append((rows.Z[some], rows.weights[some]))
+            waiting.append(self._sampled(self.labels.of(block)))
             if sum(len(weights) for _, weights in waiting) >= _UPDATE_ROWS:
                 add()
         if waiting:
             add()
         return FirstRows(sums)
+
+    def _sampled(self, rows: FeatureBlock) -> tuple[np.ndarray, np.ndarray]:
+        some = rows.hashes <= np.uint64(self.limit)
+        return rows.Z[some], rows.weights[some]
+
+
+@dataclass(frozen=True)
+class CurvaturePass(SamplePass):
+    """Sum c z z^T for the curvatures c of the rows at a point, times their weights.
+
+    A row is drawn with a probability in proportion to c, by its hash, because the curvature of most
+    rows may be next to nothing. Those of all rows sum to `total`; about `limit` rows are drawn.
+    """
+
+    loss: Loss
+    point: Point
+    total: float
+
+    def _sampled(self, rows: FeatureBlock) -> tuple[np.ndarray, np.ndarray]:
+        F = rows.Z @ self.point.coef.astype(rows.Z.dtype)
+        F += self.point.intercept.astype(F.dtype)
+        curvatures = self.loss(F, rows.y, rows.weights).curvatures * rows.weights
+        certain = self.total / self.limit  # a row of that curvature is drawn for certain
+        some = rows.hashes / 2.0**64 * certain < curvatures
+        return rows.Z[some], np.maximum(curvatures[some], certain)
 
 
 @storable

@@ -16,7 +16,7 @@ from craftmaps.search.clock import Clock
 from craftmaps.search.preparation import Scaling
 from craftmaps.search.report import Report
 from craftmaps.search.rounds import halving
-from craftmaps.search.sized import feature_map, sized_round
+from craftmaps.search.sized import affordable_size, feature_map, sized_round
 from craftmaps.search.targets import is_classification
 from craftmaps.search.trials import Rows, Trial
 from craftmaps.storage.expect import expect_array
@@ -156,8 +156,9 @@ class AutoMap(FeatureMap):
         left = (budget.seconds or np.inf) - clock.elapsed
         n_classes = len(np.unique(y)) if classification else 0
         size = budget.components(total, X.shape[1], left, n_classes)
-        if size < len(rows) and clock.has_time:
-            rounds.append(sized_round(rows, rounds, size, total, seed))
+        trial_size = affordable_size(size, total, X.shape[1], clock.remaining)
+        if size < len(rows) and clock.has_time and trial_size:
+            rounds.append(sized_round(rows, rounds, size, total, seed, trial_size))
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
         alpha = best.alpha if np.isfinite(best.alpha) else None  # nothing beats the mean

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from craftmaps.loops.hadamard import GROUPS, LANES, MAX_FACTORS, SIDE, is_negative
+from craftmaps.loops.hadamard import GROUPS, LANES, MAX_FACTORS, SIDE, meeting
 from craftmaps.maps.parts.hadamard_runs import SLICE, aligned_step
 
 _IN_SQUARE = SIDE * SIDE
@@ -108,31 +108,24 @@ def _of_degree(
     starts = position + shape.n_groups * (np.cumsum(lengths) - lengths)
     square, first, last = _cut(starts, lengths, shape)
     a, b = np.divmod(np.arange(_IN_SQUARE), SIDE)
-    group = (b - a) % SIDE * (SIDE // shape.group) + a // shape.group
-    place = starts[square, None] + group * lengths[square, None] + first[:, None]
+    *_, where, signs = np.transpose(meeting(shape.group))
+    place = starts[square, None] + where * lengths[square, None] + first[:, None]
     rounds, column = np.divmod(place, shape.n_columns)
-    column += (shape.fold - shape.n_columns) * (
-        rounds % 2
-    )  # so that the last columns get features too
+    # every other round begins further right, so that the last columns get features too
+    column += (shape.fold - shape.n_columns) * (rounds % 2)
     half = n // 2
     P, Q = offsets[square][:, a, :half], offsets[square][:, b, half:]
-    signs = P[:, :, :1]  # one for each entry of the first factor
-    offset = (np.concatenate([signs, P, Q], axis=2) + first[:, None, None]) % shape.size
+    table = P[:, :, :1]  # one sign for each entry of the first factor
+    offset = (np.concatenate([table, P, Q], axis=2) + first[:, None, None]) % shape.size
     n_blocks = column.size
     return {
         "set": np.zeros(n_blocks, dtype=np.int64),
         "factors": np.full(n_blocks, n),
         "length": np.repeat(last - first, _IN_SQUARE),
         "column": column.ravel(),
-        "scale": (sign[square][:, a] * _signs(shape.group)).ravel(),
+        "scale": (sign[square][:, a] * signs).ravel(),
         "offset": offset.reshape(n_blocks, 1 + n),
     }
-
-
-def _signs(group: int) -> np.ndarray:
-    """Return signs of the products of a square, which multiply the signs of P."""
-    pairs = (divmod(j, SIDE) for j in range(_IN_SQUARE))
-    return np.array([-1.0 if is_negative(a, b, group) else 1.0 for a, b in pairs])
 
 
 def _offsets(n: int, lengths: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
@@ -187,15 +180,14 @@ def are_squares(
     in_q = (k < n[:, None]) & ~in_p
     P = np.where(in_p[:, None, None], offset, 0)
     Q = np.where(in_q[:, None, None], offset, 0)
-    a, b = np.divmod(np.arange(_IN_SQUARE), SIDE)
     in_groups = np.zeros(len(column), dtype=bool)
     for group in GROUPS:
-        begin = a // group * group
-        meets = column[:, begin, (b - a + begin) % SIDE]  # the column of the first of each group
-        plus = scale * _signs(group).reshape(SIDE, SIDE)
-        in_groups |= (column == meets.reshape(column.shape)).all(axis=(1, 2)) & (
-            plus == plus[:, :, :1]
-        ).all(axis=(1, 2))
+        *_, where, signs = np.transpose(meeting(group))
+        first = [int(np.argmax(where == place)) for place in where]
+        meets = column.reshape(-1, _IN_SQUARE)[:, first].reshape(column.shape)
+        plus = scale * signs.reshape(SIDE, SIDE)
+        same = (column == meets) & (plus == plus[:, :, :1])
+        in_groups |= same.all(axis=(1, 2))
     return bool(
         ((n >= 2) & (n <= 2 * MAX_FACTORS)).all()
         and (degree == degree[:, :1, :1]).all()
