@@ -27,7 +27,8 @@ from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import HuberLoss, QuantileLoss
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.few_pass import Descent, FirstSums, Machine, Preconditioner
+from craftmaps.learn.solvers.descent import Descent, Preconditioner
+from craftmaps.learn.solvers.few_pass import FirstSums, Machine
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((400, 6))

@@ -8,7 +8,7 @@ from sklearn.preprocessing import normalize
 
 import oracles
 from craftmaps import CraftMap, DotProduct, Polynomial, load
-from craftmaps.loops.hadamard import GROUPS, SIDE
+from craftmaps.loops.hadamard import GROUPS, SIDE, meeting
 from craftmaps.maps.parts.hadamard_products import HadamardProducts
 from craftmaps.maps.parts.hadamard_squares import Shape
 from unbiased import Biased, check_unbiased, kernel_estimates
@@ -63,6 +63,14 @@ def test_features_of_a_square_that_meet_share_nothing(shape, group):
             apart = (block[others] - block[i]) % size
             length = products.length[first]
             assert ((apart >= length) & (apart <= size - length)).all()
+
+
+def test_lengths_of_products_that_meet_multiply():
+    P, Q = np.random.default_rng(0).normal(size=(2, SIDE))
+    columns = np.zeros(SIDE)
+    for i, k, where, sign in meeting(SIDE):
+        columns[where] += sign * P[i] * Q[k]
+    assert columns @ columns == pytest.approx((P @ P) * (Q @ Q))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -51,13 +51,13 @@ class Checkpoint:
             "rows": blocks.fingerprint() if hasattr(blocks, "fingerprint") else None,
         }
         self._number = 0
-        self._rows, self._finished = 0, False  # of the last file
+        self._rows, self._finished = 0, False  # what the last file contains
         self._due = 0.0
 
     def __enter__(self) -> Self:
         """Keep other processes out of the folder, because their files would mix with these."""
         self._lock.__enter__()
-        for unfinished in self._folder.glob(".checkpoint-*.part"):  # by a process that was killed
+        for unfinished in self._folder.glob(".checkpoint-*.part"):  # a killed process left them
             unfinished.unlink(missing_ok=True)
         return self
 

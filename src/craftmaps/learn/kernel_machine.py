@@ -346,7 +346,7 @@ class KernelMachine(TableLearner, OnePass):
         if not machine.has_time:
             machine.converged = True  # the search of alpha may be cut short, without a warning
         machine.deadline = self._deadline
-        (end,) = machine.descend(alpha, [start], [None], self.tol)
+        end = fit.minimum(machine, alpha, start, self.tol)
         if not (machine.converged or machine.has_time):
             warnings.warn(
                 f"the budget of {self.budget} was over before the loss was minimized; a larger "
@@ -361,8 +361,8 @@ class KernelMachine(TableLearner, OnePass):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._finish(fit, end.point, alpha)
-        coef, intercept = fit.restored(machine, end.point)
+        self._finish(fit, end, alpha)
+        coef, intercept = fit.restored(machine, end)
         y_mean, y_spread = self._usual_targets(fit)
         return Solution(
             coef,

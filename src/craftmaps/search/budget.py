@@ -72,9 +72,10 @@ class Budget:
         n_classes : int
             0 for regression. Classes take time for passes over the features.
         """
-        if self.kind == "default" and n_rows <= EXACT_ROWS:
-            return n_rows
-        if self.kind in ("default", "components"):
+        if self.kind == "default":  # the sums of more rows cost no more than those of EXACT_ROWS
+            affordable = int((EXACT_ROWS**3 / n_rows) ** 0.5)
+            return min(max(affordable, DEFAULT_COMPONENTS), n_rows)
+        if self.kind == "components":
             return min(int(self.amount), n_rows)
         affordable = 0
         for size in (*_SIZES, n_rows):
@@ -90,9 +91,9 @@ class Budget:
         if self.kind == "memory":
             return training_bytes(size, n_rows) <= self.amount
         if self.kind == "predicting":
-            return 2 * size * (n_columns + size) / _operations_per_second() <= self.amount
+            return 2 * size * (n_columns + size) / operations_per_second() <= self.amount
         operations = training_operations(size, n_rows, n_columns, n_classes)
-        seconds = operations / _operations_per_second()
+        seconds = operations / operations_per_second()
         return seconds <= _SHARE_OF_FIT * remaining
 
 
@@ -108,7 +109,8 @@ def training_operations(size: int, n_rows: int, n_columns: int, n_classes: int =
 
 
 @cache
-def _operations_per_second() -> float:
+def operations_per_second() -> float:
+    """Floating-point operations of a matrix product, on all threads."""
     matrix = np.ones((_PROBE, _PROBE))
     matrix @ matrix
     start = time.perf_counter()

@@ -4,9 +4,14 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import eigh
 
-_PROBE_ROWS = 200
+from craftmaps.loops import cholesky
+from craftmaps.threads import at_most_threads, n_threads
+
+_PROBE_ROWS = 400
+_PROBES = 3  # the fastest one counts
+_FACTORS_OF_A_TRIAL = 6.0  # cost of a trial, in factors and inverses of all rows
+_LEAST_ROWS = 100
 _SHARE_OF_A_ROUND = 0.3  # share of the remaining time for a round
 _GOOD_PART = 0.4  # optional steps need this share of the time
 
@@ -43,10 +48,17 @@ class Clock:
         if self.limit is None:
             return wanted
         if self._seconds_of_probe is None:
-            matrix = np.eye(_PROBE_ROWS) + 0.5
-            begun = time.perf_counter()
-            eigh(matrix)
-            self._seconds_of_probe = max(time.perf_counter() - begun, 1e-4)
-        seconds = _SHARE_OF_A_ROUND * self.remaining / n_trials
-        rows = _PROBE_ROWS * (seconds / self._seconds_of_probe) ** (1 / 3)
-        return int(min(wanted, max(rows, 0.5 * _PROBE_ROWS)))
+            with at_most_threads(1):
+                self._seconds_of_probe = min(_seconds_of_factor() for _ in range(_PROBES))
+        seconds = _SHARE_OF_A_ROUND * self.remaining * n_threads() / n_trials
+        ratio = seconds / (_FACTORS_OF_A_TRIAL * self._seconds_of_probe)
+        return int(min(wanted, max(_PROBE_ROWS * ratio ** (1 / 3), _LEAST_ROWS)))
+
+
+def _seconds_of_factor() -> float:
+    """The time for a Cholesky factor and its inverse."""
+    matrix = np.eye(_PROBE_ROWS) + 0.5
+    begun = time.perf_counter()
+    cholesky.factor(matrix)
+    cholesky.invert(matrix)
+    return max(time.perf_counter() - begun, 1e-5)

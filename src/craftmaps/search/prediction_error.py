@@ -3,6 +3,7 @@
 import numpy as np
 
 _QUANTILE = 1.645  # 90% of a normal distribution lie within this many standard deviations
+_VARIANCES = 3  # of a mean of the judged rows: their own, and that of half as many other rows
 
 
 def prediction_error(predicted: np.ndarray, truth: np.ndarray, classification: bool) -> float:
@@ -13,20 +14,21 @@ def prediction_error(predicted: np.ndarray, truth: np.ndarray, classification: b
 
 
 def interval_of_share(wrong: np.ndarray) -> tuple[float, float]:
-    """Return a 90% interval for the share of wrong labels among as many other rows.
+    """Return a 90% interval for the share of wrong labels among half as many other rows.
 
     This is the interval of Agresti and Coull, which also works for small shares. It is wider by the
-    square root of two, because the share among the other rows varies as well.
+    square root of three, because the share among the other rows varies as well. A test set often
+    has half as many rows as the training set.
     """
     n = len(wrong) + _QUANTILE**2
     share = (float(np.sum(wrong)) + _QUANTILE**2 / 2) / n
-    spread = _QUANTILE * np.sqrt(2 * share * (1 - share) / n)
+    spread = _QUANTILE * np.sqrt(_VARIANCES * share * (1 - share) / n)
     return float(max(0.0, share - spread)), float(min(1.0, share + spread))
 
 
 def interval_of_rmse(squares: np.ndarray) -> tuple[float, float]:
-    """Return a 90% interval for the root mean squared error of as many other rows."""
-    spread = _QUANTILE * float(np.std(squares)) * np.sqrt(2 / len(squares))
+    """Return a 90% interval for the root mean squared error of half as many other rows."""
+    spread = _QUANTILE * float(np.std(squares)) * np.sqrt(_VARIANCES / len(squares))
     mean = float(np.mean(squares))
     return float(np.sqrt(max(0.0, mean - spread))), float(np.sqrt(mean + spread))
 

@@ -44,7 +44,8 @@ class Report:
         alone, it comes from the search. For a learner, it comes from predictions of the fitted
         model for rows that it has not learned from.
     interval : tuple of two floats
-        An interval that contains the error on as many other rows with a probability of about 90%.
+        An interval that contains the error on half as many other rows with a probability of about
+        90%.
     classification : bool
     budget : str
     seconds : float

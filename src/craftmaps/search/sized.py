@@ -7,6 +7,7 @@ import numpy as np
 
 from craftmaps.kernels.ridge import best_ridge
 from craftmaps.maps import Nystroem
+from craftmaps.search.budget import operations_per_second
 from craftmaps.search.candidates import Candidate, neighbors
 from craftmaps.search.rounds import steadiest_first
 from craftmaps.search.targets import Targets
@@ -15,7 +16,8 @@ from craftmaps.threads import on_threads
 
 _MOST_TAUGHT_ROWS = 8000
 _MOST_HELD_ROWS = 2500
-_LARGEST_TRIAL = 1024  # components of a trial; kernels that win there also win with more
+_TRIAL_SIZES = (1024, 512, 256, 128)  # kernels that win with so many components also win with more
+_N_TRIALS = 8  # about so many, for estimates of their time
 _HOPEFUL = 1.3  # a family with a score this much above the best does not win with any size
 
 
@@ -27,18 +29,23 @@ def feature_map(candidate: Candidate, size: int, n_rows: int, seed: int) -> Any:
 
 
 def sized_round(
-    rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int
+    rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int, largest: int
 ) -> list[Trial]:
     """Compare the best candidates of each family at a size smaller than the `total` of rows.
 
     Rough kernels need many components, so a smoother kernel may be better with few. Wider and
-    narrower versions of the best kernel are tried as well.
+    narrower versions of the best kernel are tried as well. No trial has more than `largest`
+    components.
     """
+    trial_size = min(size, largest)
+    rows_per_component = total / size
 
     def attempts(tried: list[Candidate]) -> list[Trial]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # repeated landmarks are fine here
-            return on_threads(lambda one: _attempt(rows, one, size, total, seed), tried)
+            return on_threads(
+                lambda one: _attempt(rows, one, trial_size, rows_per_component, seed), tried
+            )
 
     trials = attempts(_finalists(before))
     best = min(trials, key=lambda trial: trial.score)
@@ -66,10 +73,24 @@ def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
     return [*by_family.values(), *([] if other is None else [other])]
 
 
-def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int) -> Trial:
+def affordable_size(size: int, total: int, n_columns: int, seconds: float) -> int | None:
+    """Return the most components of a trial if all trials have so many seconds; None for too few.
+
+    A trial has at most `size` components, and as many rows per component as in the final fit.
+    """
+    for largest in _TRIAL_SIZES:
+        trial_size = min(size, largest)
+        n_rows = min(_MOST_TAUGHT_ROWS, total / size * trial_size) + _MOST_HELD_ROWS
+        operations = n_rows * trial_size * (n_columns + 2 * trial_size) + 4 * trial_size**3
+        if np.isinf(seconds) or _N_TRIALS * operations <= seconds * operations_per_second():
+            return largest
+    return None
+
+
+def _attempt(
+    rows: Rows, candidate: Candidate, size: int, rows_per_component: float, seed: int
+) -> Trial:
     """Judge a candidate with as many rows per component as in the final fit, if possible."""
-    rows_per_component = total / size
-    size = min(size, _LARGEST_TRIAL)
     n_held = min(_MOST_HELD_ROWS, len(rows) // 4)
     n_taught = min(len(rows) - n_held, _MOST_TAUGHT_ROWS, int(rows_per_component * size))
     size = min(size, n_taught)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from craftmaps.kernels import DotProductKernel, Polynomial
+from craftmaps.loops.hadamard import SIDE
 from craftmaps.maps.parts.exact_terms import ExactTerms
 from craftmaps.maps.parts.hadamard_products import padded_length
 from craftmaps.maps.parts.hadamard_squares import Shape
@@ -235,11 +236,14 @@ class _Sample:
         n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
         statistics, n_random = self.measured.statistics, int(counts[1:].sum())
         folded = self.down == "fold" and n_out > 0
-        in_squares = folded and Shape.of(n_random, statistics.length, n_out) is not None
-        up = allocation.expected_variance(statistics, counts, in_squares=in_squares)
+        shape = Shape.of(n_random, statistics.length, n_out) if folded else None
+        up = allocation.expected_variance(statistics, counts, in_squares=shape is not None)
         down = 0.0
         if n_out:
             down = _down_share(self.down, n_in, n_out) * self._down(exact, counts, inside)
+        if shape and shape.group == SIDE:
+            used = np.flatnonzero(counts)
+            down = max(0.0, down - float(np.sum(statistics.saved[used] / counts[used])))
         return up, down
 
     def error(self, up: float, down: float) -> float:

@@ -96,6 +96,9 @@ class DegreeStatistics:
     shared : sum of the covariances of a feature of a square with the features that share a product
         of h factors with it, a_n^2 c^(n-h) (m^h - c^h - h (m - c) c^(h-1)) for each. The last term
         is due to repulsion.
+    saved : variance of a fold that a feature in a square saves if four products meet, which make
+        quaternions (`hadamard.meeting`). Its cross products with the others that meet it have
+        N^n + c^n - N^h c^(n-h) - c^h N^(n-h) each instead of N^n + c^n, times a_n^2.
     length : number of features in a run
     """
 
@@ -104,6 +107,7 @@ class DegreeStatistics:
     repulsion: np.ndarray
     second: np.ndarray
     shared: np.ndarray
+    saved: np.ndarray
     length: int
 
     @classmethod
@@ -131,13 +135,15 @@ class DegreeStatistics:
             repulsion[n] = sum(moments.mean(powers[0] - power) for power in other_powers)
             for power, base in zip(powers, [square, *bases, *others], strict=True):
                 power *= base / unit
-        shared = np.zeros(max_degree + 1)
+        shared, saved = np.zeros((2, max_degree + 1))
+        norms = moments.left * moments.right / unit
         for n in range(2, min(max_degree, 2 * MAX_FACTORS) + 1 if runs else 0):
             for h in (n // 2, n - n // 2):
                 base, other = bases[0] / unit, square / unit
                 excess = base**h - other**h - h * (base - other) * other ** (h - 1)
                 shared[n] += (SIDE - 1) * moments.mean(excess * other ** (n - h))
+                saved[n] += (SIDE - 1) * moments.mean(norms**h * other ** (n - h))
         # a_n^2 unit^n is finite even if one of its factors is not
         grow = kernel.maclaurin(max_degree, scale=float(np.sqrt(unit))) ** 2
-        grown = (variance * grow, repulsion * grow, second * grow, shared * grow)
+        grown = (variance * grow, repulsion * grow, second * grow, shared * grow, saved * grow)
         return cls(kernel.maclaurin(max_degree), *grown, length)
