@@ -15,6 +15,7 @@ test: .venv/dev.stamp  ## the tests that every change needs
 
 test-all: .venv/dev.stamp  ## all tests, then the delicate ones again with each kind of BLAS kernel
 	$(PYTEST) --dist loadgroup
+	SCIPY_ARRAY_API=1 $(PYTEST) -k array_api $$(grep -rl parametrize_with_checks tests)
 	.ci/coretypes --rest
 
 lint: .venv/dev.stamp  ## format, lint, types, and the direction of imports

@@ -2,8 +2,9 @@
 Kernels of your own
 ===================
 
-You can define a kernel by a list of coefficients, by a function, or by a spectrum. All of them have
-features and exact Gram matrices, and work with the learners, like the built-in kernels.
+You can define a kernel by a list of coefficients, by a function, by a spectrum, or as a power
+series of another kernel. All of them have features and exact Gram matrices, and work with the
+learners, like the built-in kernels.
 """
 
 # %%
@@ -13,7 +14,15 @@ features and exact Gram matrices, and work with the learners, like the built-in 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from craftmaps import DotProduct, FourierFeatures, RandomMaclaurin
+from craftmaps import (
+    Composed,
+    CompositionalMap,
+    DotProduct,
+    FourierFeatures,
+    Gaussian,
+    Polynomial,
+    RandomMaclaurin,
+)
 from craftmaps.kernels import ShiftInvariant
 
 even = DotProduct([0.2, 0.0, 1.0, 0.0, 0.5])
@@ -45,6 +54,12 @@ def waves(differences):
 waving = ShiftInvariant(two_bands, value=waves)
 
 # %%
+# **A kernel of a kernel.** A polynomial of a Gaussian kernel is a kernel too. Its map combines
+# features of the Gaussian kernel.
+
+composed = Composed(Polynomial(degree=3), Gaussian(gamma=2.0))
+
+# %%
 # The plots compare features with exact values along a line. The gray lines are twenty draws of 256
 # features. Their mean, in blue, agrees with the kernel, because the maps are unbiased.
 
@@ -57,8 +72,9 @@ cases = [  # title, kernel, map, rows along a line, the row that they are compar
     ("list: 0.2 + t² + t⁴ / 2", even, RandomMaclaurin, line, direction, 1),
     ("function: cosh t", cosh, RandomMaclaurin, line, direction, 1),
     ("spectrum: two bands", waving, FourierFeatures, 3 * first, origin, 3),
+    ("(1 + Gaussian)³", composed, CompositionalMap, 2 * first, origin, 2),
 ]
-figure, panels = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+figure, panels = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
 for axes, (title, kernel, kind, rows, point, scale) in zip(panels, cases, strict=True):
     draws = []
     for seed in range(20):

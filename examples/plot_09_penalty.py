@@ -43,9 +43,10 @@ fits = [OnePassRegressor(feature_map, alpha=alpha).fit(X[train], y[train]) for a
 on_new_rows = [np.mean((fit.predict(X[test]) - y[test]) ** 2) for fit in fits]
 
 plt.figure(figsize=(6.4, 4), layout="constrained")
-models = {"rows left out": by_rows, "generalized cross-validation": by_gcv, "folds": by_folds}
+models = {"folds": by_folds, "generalized cross-validation": by_gcv, "rows left out": by_rows}
 for name, model in models.items():
-    (line,) = plt.semilogx(model.alphas_, model.scores_.mean(axis=1), label=name)
+    style = "o-" if model is by_rows else "-"  # few alphas are tried
+    (line,) = plt.semilogx(model.alphas_, model.scores_.mean(axis=1), style, label=name)
     plt.axvline(model.alpha_, color=line.get_color(), linestyle=":", linewidth=1)
 plt.semilogx(grid, on_new_rows, "ko", markersize=4, label="on new rows")
 plt.xlim(grid[0], grid[-1])

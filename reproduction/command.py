@@ -114,7 +114,8 @@ class _NoTerminal(io.TextIOBase):
 
 
 def _tell(specs: list[spec.Spec], results: Results, quick: bool, path: Path, as_json: bool) -> None:
-    tables, told = summary(specs, results, quick), headlines(specs, results, quick)
+    tables = summary(specs, results, quick)
+    told = [] if quick else headlines(specs, results)
     if as_json:
         facts = {"quick": quick, "results": str(results.path), "report": str(path)}
         facts |= {"headlines": [vars(one) for one in told], "tables": tables}

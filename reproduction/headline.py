@@ -20,9 +20,9 @@ def gain(panel: Panel, ours: float, printed: float) -> float:
     return round(more if panel.lower_is_better else -more, panel.digits)
 
 
-def comparable_panels(spec: Spec, quick: bool) -> list[Panel]:
+def comparable_panels(spec: Spec) -> list[Panel]:
     """The panels whose runs are made as the paper made them."""
-    return [panel for panel in spec.panels if comparable(panel, quick)]
+    return [panel for panel in spec.panels if comparable(panel, quick=False)]
 
 
 def missing(count: int) -> str:
@@ -30,6 +30,19 @@ def missing(count: int) -> str:
     if not count:
         return ""
     return f"; {count} more {'is' if count == 1 else 'are'} published and not measured"
+
+
+def of_those(count: int, total: int) -> str:
+    """A share of cells in words.
+
+    Examples
+    --------
+    >>> of_those(3, 5), of_those(5, 5), of_those(1, 1)
+    ('3 of the 5 cells', 'all 5 cells', 'the cell')
+    """
+    if count < total:
+        return f"{count} of the {total} cells"
+    return "the cell" if total == 1 else f"all {total} cells"
 
 
 def short_title(spec: Spec) -> str:

@@ -3,14 +3,14 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reproduction.against_craft import CRAFT_ROWS, TABLE, columns_of
-from reproduction.headline import comparable_panels, short_title
-from reproduction.judge import Cell, cells, judged
+from reproduction.headline import Headline, comparable_panels, short_title
+from reproduction.judge import NOT_RUN, Cell, cells, judged
 from reproduction.methods import LOG_LOSS
-from reproduction.spec import Spec
+from reproduction.spec import Spec, short_paper
 from reproduction.store import Results
 from reproduction.verdict import FAILS, HOLDS, UNDECIDED
 
@@ -24,6 +24,12 @@ _COUNTED = {  # of one claim, and of several
     ),
     UNDECIDED: ("is undecided", "are undecided"),
     FAILS: ("fails", "fail"),
+}
+_GOAL_WORDS = {
+    "reached": "are reached",
+    "missed": "are missed",
+    UNDECIDED: "are undecided",
+    NOT_RUN: "were not measured",
 }
 _LIBLINEAR, _SVM_LOG_LOSS = " + LIBLINEAR", " + log-loss"
 
@@ -62,12 +68,12 @@ class Topic:
         return f"{self.text}. This is so in {so}; {' and '.join(rest)}."
 
 
-def topics(specs: Sequence[Spec], results: Results, quick: bool = False) -> dict[str, list[Topic]]:
+def topics(specs: Sequence[Spec], results: Results) -> dict[str, list[Topic]]:
     """For each paper what it claims, from all of its tables and figures that were measured."""
     found: dict[str, dict[str, Counter[str]]] = {}
     for spec in specs:
         for claim in spec.claims:
-            one = judged(claim, spec, results, quick)
+            one = judged(claim, spec, results)
             counts = Counter(
                 {HOLDS: one.holds, UNDECIDED: one.undecided + one.one_run, FAILS: one.fails}
             )
@@ -90,15 +96,33 @@ def how_many_hold(found: Iterable[Topic]) -> str:
     )
     return (
         f"The papers make {words.total()} claims that can be tested here: {told}. A claim is "
-        f"undecided if most comparisons are too close to call: the two methods differ by no more "
-        f"than each of them does from seed to seed."
+        f"undecided if most comparisons are too close to call, because the two methods differ by "
+        f"no more than each of them does from seed to seed."
     )
 
 
-def what_beats_them(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[str]:
-    """Sentences about the learner and the maps that do better now; none of a quick run."""
-    if quick:
-        return []
+def by_paper(of_papers: Mapping[str, Sequence[Topic]]) -> list[str]:
+    """For each paper how many claims hold, and those that do not."""
+    told = []
+    for paper, found in of_papers.items():
+        kept = [topic for topic in found if topic.word in (HOLDS, MOSTLY)]
+        text = f"{short_paper(paper)}: {len(kept)} of {len(found)} claims hold, at least mostly."
+        for word in (MIXED, UNDECIDED, FAILS):
+            those = [topic.text for topic in found if topic.word == word]
+            text += f" {word.capitalize()}: {'; '.join(those)}." if those else ""
+        told.append(text)
+    return told
+
+
+def goals_in_short(goals: Sequence[Headline]) -> str:
+    """How many of our own goals are reached."""
+    words = Counter(goal.word for goal in goals)
+    counted = [f"{words[word]} {text}" for word, text in _GOAL_WORDS.items() if words[word]]
+    return f"Of {len(goals)} goals that we set ourselves, {', '.join(counted)}."
+
+
+def what_beats_them(specs: Sequence[Spec], results: Results) -> list[str]:
+    """Sentences about the learner and the maps that do better now."""
     told = []
     for spec in specs:
         if spec.name == TABLE:
@@ -109,7 +133,7 @@ def what_beats_them(specs: Sequence[Spec], results: Results, quick: bool = False
 def _learner_alone(spec: Spec, results: Results) -> list[str]:
     """Same map, same size: log-loss against squared errors."""
     ratios = []
-    for panel in comparable_panels(spec, False):
+    for panel in comparable_panels(spec):
         means = {(cell.method, cell.x): cell.mean for cell in cells(panel, results) if cell.values}
         for (method, x), mean in means.items():
             same = method.removesuffix(LOG_LOSS)
@@ -119,9 +143,9 @@ def _learner_alone(spec: Spec, results: Results) -> list[str]:
         return []
     better = sum(ratio < 1 for ratio in ratios)
     return [
-        f"Learned with the log-loss instead of squared errors, the same map of the same size has "
-        f"fewer test errors in {better} of {len(ratios)} cells of {short_title(spec)}, "
-        f"and {1 - statistics.median(ratios):.0%} fewer in the median."
+        f"With the log-loss instead of squared errors, the same map of the same size makes fewer "
+        f"test errors in {better} of {len(ratios)} cells of {short_title(spec)}. In the median, it "
+        f"makes {1 - statistics.median(ratios):.0%} fewer."
     ]
 
 
@@ -137,9 +161,10 @@ def _against_the_paper(spec: Spec, results: Results) -> list[str]:
         if ratios:
             better = sum(ratio < 1 for ratio in ratios)
             told.append(
-                f"{what} has fewer test errors than the better of the published "
+                f"{what} makes fewer test errors than the better of the published "
                 f"{' and '.join(CRAFT_ROWS)} in {better} of {len(ratios)} columns of "
-                f"{short_title(spec)}, and {1 - statistics.median(ratios):.0%} fewer in the median."
+                f"{short_title(spec)}. In the median, it makes "
+                f"{1 - statistics.median(ratios):.0%} fewer."
             )
     return told
 
@@ -148,7 +173,7 @@ def _instead_of_liblinear(specs: Sequence[Spec], results: Results) -> list[str]:
     """The log-loss against LIBLINEAR, both measured here, on the same features."""
     gains = []
     for spec in specs:
-        for panel in comparable_panels(spec, False):
+        for panel in comparable_panels(spec):
             if panel.measure == "svm" and panel.value == "accuracy":
                 found = {(c.method, c.x): c for c in cells(panel, results) if c.values}
                 gains += [
@@ -160,9 +185,9 @@ def _instead_of_liblinear(specs: Sequence[Spec], results: Results) -> list[str]:
         return []
     better = sum(gain > 0 for gain in gains)
     return [
-        f"On the maps of KK and PP the log-loss is more accurate than LIBLINEAR with the same "
-        f"features in {better} of {len(gains)} cells, by {statistics.median(gains):.2f} percentage "
-        f"points in the median."
+        f"On the features of KK and PP, the log-loss is more accurate than LIBLINEAR in {better} "
+        f"of {len(gains)} cells. In the median, it gains {statistics.median(gains):.2f} percentage "
+        f"points."
     ]
 
 

@@ -43,16 +43,18 @@ def heading(level: int, text: str) -> str:
     return f"{'#' * level} {escaped(text)}"
 
 
-def link(text: str) -> str:
-    """A link to the heading of this text, by the anchor that GitHub and MyST give to it.
+def link(text: str, page: str, title: str = "") -> str:
+    """A link to a page, or to the heading `title` on it; the page "" is the one with the link.
+
+    GitHub and MyST give the same anchor to a heading.
 
     Examples
     --------
-    >>> link("KK Table 1: accuracy, speed-up")
-    '[KK Table 1: accuracy, speed-up](#kk-table-1-accuracy-speed-up)'
+    >>> link("the table", "kk.md", "KK Table 1: accuracy, speed-up")
+    '[the table](kk.md#kk-table-1-accuracy-speed-up)'
     """
-    anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
-    return f"[{escaped(text)}](#{anchor})"
+    anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    return f"[{escaped(text)}]({page}{'#' if title else ''}{anchor})"
 
 
 def badge(word: str) -> str:

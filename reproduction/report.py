@@ -1,4 +1,4 @@
-"""The report of a reproduction: a Markdown page, and its figures."""
+"""The report of a reproduction: a page that leads, a page for each paper, and figures."""
 
 import os
 from collections import Counter
@@ -11,7 +11,7 @@ from reproduction import opening_figure
 from reproduction.against_craft import TABLE
 from reproduction.figures import draw
 from reproduction.headlines import headlines
-from reproduction.in_short import how_many_hold, topics, what_beats_them
+from reproduction.in_short import by_paper, goals_in_short, how_many_hold, topics, what_beats_them
 from reproduction.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged
 from reproduction.markdown import (
     FIGURES,
@@ -24,7 +24,7 @@ from reproduction.markdown import (
     verdicts,
 )
 from reproduction.sections import figure_name, has_results, section
-from reproduction.spec import Spec
+from reproduction.spec import Spec, short_paper
 from reproduction.store import Results
 from reproduction.verdict import (
     BETTER,
@@ -37,44 +37,47 @@ from reproduction.verdict import (
     WORSE,
 )
 
+LEAD = "README.md"
 TITLE = "The papers' tables and figures, run again"
+GOALS = "Goals of this library"
 WORDS = (BETTER, WITHIN, WORSE, ONE_RUN, SKIPPED, NOT_RUN)
 _CLAIMS = (HOLDS, UNDECIDED, FAILS)
 _QUICK = (
-    "This is a quick run: few sizes, one seed, smaller settings. It shows that everything works, "
-    "and decides nothing."
+    "This is a quick run, with few sizes, one seed and smaller settings. It shows that everything "
+    "works, and decides nothing. A full run (`--full`) also counts claims and goals here."
 )
 _PICTURE = (
     "Each mark is a test error in one column of CRAFT Table 1, divided by the better of the errors "
-    "that the paper published for its two maps, CM RFM and CM TS. Below the line at 1 there are "
-    "fewer errors than published. CRAFT v2 is our default map for the same kernel; the best of our "
-    "rows may have another kernel, and was chosen by test error."
+    "that the paper published for its two maps, CM RFM and CM TS. Marks below the line have fewer "
+    "errors than published. CRAFT v2 is our default map for the same kernel. The best of our rows "
+    "may have another kernel, and was chosen by test error."
 )
 _GOALS = (
-    "What we wanted to reach with our own maps and learners beside the published values, and "
-    "whether we did."
+    "These are the goals that we set for our own maps and learners, beside the published values."
 )
+_HOW_JUDGED = "How cells are judged"
 _RULE = (
-    f"How cells are judged: a published value is one draw of a randomized method. It is compared "
-    f"with the interval in which one further run of ours falls with {CONFIDENCE:.0%} confidence, "
-    f"mean ± t s √(1 + 1/n) over n seeds. The relative spread s / mean is pooled over all cells of "
-    f"the method in its panel, and t has the degrees of freedom of all of them. A published value "
-    f"inside the interval is within the spread, and one outside makes the cell better or worse; a "
-    f"mean that rounds to the published value equals it. Where no cell of a method has two seeds, "
-    f"nothing is decided: one run. If all methods were exactly as published, one cell in twenty "
-    f"would still be called better or worse. A claim is judged at every x by Welch's interval for "
-    f"the difference of means, with the same spreads and confidence."
+    f"A published value is one draw of a randomized method. We compare it with the interval in "
+    f"which one further run of ours falls with {CONFIDENCE:.0%} confidence, mean ± t s √(1 + 1/n) "
+    f"over n seeds. The relative spread s / mean is pooled over all cells of the method in its "
+    f"panel, and t has the degrees of freedom of all of them. A published value inside the "
+    f"interval is within the spread. One outside makes the cell better or worse. A mean that "
+    f"rounds to the published value equals it. If no cell of a method has two seeds, nothing is "
+    f"decided, and the cell has one run. If all methods were exactly as published, one cell in "
+    f"twenty would still be called better or worse. A claim is judged at every x by Welch's "
+    f"interval for the difference of means, with the same spreads and confidence."
 )
 _READING = (
-    "Entries of the tables: ours as mean ± standard deviation (seeds), and [the published value]. "
-    "Rows without brackets are not in the paper."
+    "An entry of a table has the mean of our runs ± their standard deviation (number of seeds), "
+    "and [the published value]. Rows without brackets are not in the paper. A value with † was "
+    "measured with an earlier version of this library, whose learner chose alpha by another rule."
 )
 
 
 def write_report(
     specs: Sequence[Spec], results: Results, folder: str | os.PathLike[str], quick: bool = False
 ) -> Path:
-    """Write `README.md` and `figures/`, each file whole or not at all.
+    """Write `README.md`, a page for each paper and `figures/`, each file whole or not at all.
 
     Parameters
     ----------
@@ -87,21 +90,22 @@ def write_report(
     Returns
     -------
     path : Path
-        The Markdown page.
+        The page that leads.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, svg in _figures(specs, results, quick):
         (folder / FIGURES).mkdir(exist_ok=True)
         _save(folder / FIGURES / name, svg)
-    _save(folder / "README.md", report(specs, results, quick).encode())
-    return folder / "README.md"
+    for name, text in pages(specs, results, quick).items():
+        _save(folder / name, text.encode())
+    return folder / LEAD
 
 
 def _figures(specs: Sequence[Spec], results: Results, quick: bool) -> Iterator[tuple[str, bytes]]:
     """Names and contents of all plots; a method has the same color in all panels of a figure."""
     for spec in specs:
-        if spec.name == TABLE and _has_picture([spec], results, quick):
+        if not quick and _has_picture([spec], results):
             yield opening_figure.NAME, opening_figure.draw_opening(spec, results)
         methods = list(dict.fromkeys(method for panel in spec.panels for method in panel.methods))
         for panel in spec.panels:
@@ -113,47 +117,60 @@ def _save(path: Path, content: bytes) -> None:
     write_whole(path, lambda file: file.write(content))
 
 
-def report(specs: Sequence[Spec], results: Results, quick: bool = False) -> str:
-    """The page: first the opening, then a section for each table and figure."""
+def pages(specs: Sequence[Spec], results: Results, quick: bool = False) -> dict[str, str]:
+    """The Markdown of each file: the page that leads first, then one for each paper."""
     blocks = [
         heading(1, TITLE),
         *opening(specs, results, quick),
+        heading(2, _HOW_JUDGED),
         escaped(_RULE),
         escaped(_READING),
     ]
+    found = {LEAD: blocks}
     for spec in specs:
-        blocks += section(spec, results, quick)
-    return "\n\n".join(blocks) + "\n"
+        if spec.page not in found:
+            found[spec.page] = [
+                heading(1, short_paper(spec.paper)),
+                escaped(f"{spec.paper}."),
+                f"This page has every table and figure of the paper that was run again. "
+                f"{link('The report', LEAD)} says which claims hold, and "
+                f"{link(_HOW_JUDGED.lower(), LEAD, _HOW_JUDGED)}.",
+                escaped(_READING),
+            ]
+        found[spec.page] += section(spec, results, quick)
+    return {name: "\n\n".join(blocks) + "\n" for name, blocks in found.items()}
 
 
 def opening(specs: Sequence[Spec], results: Results, quick: bool = False) -> list[str]:
-    """What a reader wants first: half a page and a picture, then our goals, then all tables."""
-    blocks = [_QUICK] if quick else []
-    blocks += _in_short(specs, results, quick)
-    goals = headlines(specs, results, quick)
-    if goals:
-        blocks += [heading(2, "Goals of this library"), escaped(_GOALS)]
-        blocks.append(verdicts([(one.word, one.text) for one in goals]))
+    """What a reader wants first: half a page and a picture, then claims, goals and all tables."""
+    blocks = [_QUICK] if quick else [*_in_short(specs, results), *_goals(specs, results)]
     rows = summary(specs, results, quick)
     counted = ["measured", *WORDS, *(f"claims {word}" for word in _CLAIMS)]
-    lines = [[link(row["title"]), *(str(row[word] or "") for word in counted)] for row in rows]
+    lines = [
+        [link(spec.title, spec.page, spec.title), *(str(row[word] or "") for word in counted)]
+        for spec, row in zip(specs, rows, strict=True)
+    ]
     head = ["cells", "measured", *WORDS, *(f"claims: {word}" for word in _CLAIMS)]
     blocks += [heading(2, "Table by table"), _counts(rows), table(head, lines)]
     return blocks
 
 
-def _in_short(specs: Sequence[Spec], results: Results, quick: bool) -> Iterator[str]:
-    """How many claims hold, what beats the papers now, the picture, and then claim by claim."""
-    of_papers = topics(specs, results, quick)
-    better = what_beats_them(specs, results, quick)
+def _in_short(specs: Sequence[Spec], results: Results) -> Iterator[str]:
+    """Which claims hold, what beats the papers now, the picture, and then claim by claim."""
+    of_papers = topics(specs, results)
+    better = what_beats_them(specs, results)
     if of_papers or better:
         yield heading(2, "In short")
     if of_papers:
         yield escaped(how_many_hold(topic for found in of_papers.values() for topic in found))
+        yield bullets(by_paper(of_papers))
     if better:
         yield "What beats the papers now:"
         yield bullets(better)
-    if _has_picture(specs, results, quick):
+        goals = headlines(specs, results)
+        if goals:
+            yield f"{escaped(goals_in_short(goals))} See {link('the list', '', GOALS)}."
+    if _has_picture(specs, results):
         yield picture(opening_figure.NAME, opening_figure.ALT)
         yield escaped(_PICTURE)
     if of_papers:
@@ -163,9 +180,17 @@ def _in_short(specs: Sequence[Spec], results: Results, quick: bool) -> Iterator[
         yield verdicts([(topic.word, topic.sentence) for topic in found])
 
 
-def _has_picture(specs: Sequence[Spec], results: Results, quick: bool) -> bool:
-    return not quick and any(
-        spec.name == TABLE and any(has_results(panel, results, quick) for panel in spec.panels)
+def _goals(specs: Sequence[Spec], results: Results) -> Iterator[str]:
+    goals = headlines(specs, results)
+    if goals:
+        yield heading(2, GOALS)
+        yield escaped(_GOALS)
+        yield verdicts([(one.word, one.text) for one in goals])
+
+
+def _has_picture(specs: Sequence[Spec], results: Results) -> bool:
+    return any(
+        spec.name == TABLE and any(has_results(panel, results) for panel in spec.panels)
         for spec in specs
     )
 

@@ -12,12 +12,13 @@ from reproduction.store import Results
 
 _MOST_POINTS = 6  # of a curve in a table
 _COMMIT_DIGITS = 10
-_OLDER = " (older learner)"  # behind the name of a row that is kept
+_KEPT = " (older learner)"  # behind the name of a row that is kept
+OLDER = "†"  # behind a value of an earlier version
 
 
 def section(spec: Spec, results: Results, quick: bool = False) -> list[str]:
     """Protocol, panels, claims, and where all of it was measured, as blocks of Markdown."""
-    blocks = [heading(2, spec.title), escaped(f"{spec.paper}."), escaped(spec.protocol)]
+    blocks = [heading(2, spec.title), escaped(spec.protocol)]
     if spec.rows:
         blocks += ["Rows that are not in the paper:", bullets(spec.rows)]
     if spec.choices:
@@ -35,7 +36,7 @@ def section(spec: Spec, results: Results, quick: bool = False) -> list[str]:
     return [*blocks, *_measured(spec, results, quick)]
 
 
-def has_results(panel: Panel, results: Results, quick: bool) -> bool:
+def has_results(panel: Panel, results: Results, quick: bool = False) -> bool:
     """Whether any cell of the panel was measured."""
     return any(cell.values for cell in cells(panel, results, quick))
 
@@ -59,7 +60,7 @@ def _panel(spec: Spec, panel: Panel, results: Results, quick: bool) -> Iterator[
     over = f", {panel.relative_to} over the method" if panel.relative_to else ""
     better = "" if panel.lower_is_better else "; more is better"
     yield escaped(f"{panel.unit[:1].upper()}{panel.unit[1:]}{over}{better}; columns: {along}.")
-    yield _table(panel, found, along)
+    yield _table(panel, found, along, results)
     reasons = _reasons(columns(panel, quick), found)
     if reasons:
         yield verdicts(reasons)
@@ -79,21 +80,21 @@ def _without_results(spec: Spec, results: Results, quick: bool) -> Iterator[str]
         yield verdicts([(word, f"{'; '.join(of)}: {why}") for (word, why), of in titles.items()])
 
 
-def _table(panel: Panel, found: Sequence[Cell], along: str) -> str:
+def _table(panel: Panel, found: Sequence[Cell], along: str, results: Results) -> str:
     by_place = {(cell.method, cell.x): cell for cell in found}
     absent = {cell.method: cell for cell in found if not cell.values}
     x = list(dict.fromkeys(cell.x for cell in found if cell.values or not panel.curve))
     if panel.curve and len(x) > _MOST_POINTS:
         x = [x[round(i * (len(x) - 1) / (_MOST_POINTS - 1))] for i in range(_MOST_POINTS)]
     rows = [
-        [escaped(f"{method}{_OLDER if method in panel.kept else ''}")]
-        + [_entry(panel, by_place.get((method, one), absent.get(method))) for one in x]
+        [escaped(f"{method}{_KEPT if method in panel.kept else ''}")]
+        + [_entry(panel, by_place.get((method, one), absent.get(method)), results) for one in x]
         for method in panel.methods
     ]
     return table([along, *labels(x)], rows)
 
 
-def _entry(panel: Panel, cell: Cell | None) -> str:
+def _entry(panel: Panel, cell: Cell | None, results: Results) -> str:
     if cell is None:
         return ""
     digits = panel.digits if panel.printed else None
@@ -103,7 +104,8 @@ def _entry(panel: Panel, cell: Cell | None) -> str:
         places = decimals(cell.mean) if digits is None else digits
         spread = number(cell.deviation, places, shown=1)
         ours = number(cell.mean, digits) + (f" ± {spread}" if spread else "")
-        lines.insert(0, f"{ours} ({len(cell.values)})")
+        older = cell.x in panel.x and results.is_older(panel.run(cell.method, cell.x))
+        lines.insert(0, f"{ours} ({len(cell.values)}){OLDER * older}")
     verdict = [] if cell.word == NOT_PRINTED else [badge(cell.word)]
     return "<br>".join([*map(escaped, lines), *verdict])
 

@@ -165,10 +165,26 @@ class Spec:
     claims: list[Claim]
     rows: list[str] = field(default_factory=list)
 
+    @property
+    def page(self) -> str:
+        """The file of the report that has this table, and all others of the paper."""
+        return f"{self.name.partition('-')[0].lower()}.md"
+
     def runs(self, quick: bool = False, seeds: int | None = None) -> list[Run]:
         """All runs of all panels, equal ones once."""
         found = {key_of(run): run for panel in self.panels for run in panel.runs(quick, seeds)}
         return list(found.values())
+
+
+def short_paper(paper: str) -> str:
+    """The title of a paper, and where or when it was published.
+
+    Examples
+    --------
+    >>> short_paper("P. Kar and H. Karnick, Random Feature Maps, AISTATS 2012")
+    'Random Feature Maps, AISTATS 2012'
+    """
+    return ", ".join(paper.split(", ")[-2:])
 
 
 def names() -> list[str]:

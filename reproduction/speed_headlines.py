@@ -11,13 +11,13 @@ from reproduction.store import Results
 _MAX_ACCURACY_LOSS = 1  # percentage points that a faster row may lose
 
 
-def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
+def speed_up(spec: Spec, results: Results) -> Headline:
     """In how many cells a method is sped up at least as much as published."""
     pairs = [
         (panel, cell)
-        for panel in comparable_panels(spec, quick)
+        for panel in comparable_panels(spec)
         if panel.relative_to
-        for cell in cells(panel, results, quick)
+        for cell in cells(panel, results)
         if cell.values and not math.isnan(cell.printed)
     ]
     if not pairs:
@@ -30,20 +30,20 @@ def speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     printed = max((cell for _, cell in pairs), key=lambda cell: cell.printed)
     return Headline(
         f"{short_title(spec)}: the speed-up is at least the published one in {sum(won)} of "
-        f"{len(won)} cells; the largest is {ours.mean:,.0f} ({ours.method}, {ours.x}), published "
-        f"is up to {printed.printed:,.0f} ({printed.method}, {printed.x})"
-        f"{missing(total - len(won))}.",
+        f"{len(won)} cells{missing(total - len(won))}. The largest that we measured is "
+        f"{ours.mean:,.0f} ({ours.method}, {ours.x}); the largest published one is "
+        f"{printed.printed:,.0f} ({printed.method}, {printed.x}).",
         "reached" if all(won) else "missed",
     )
 
 
-def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
+def own_speed_up(spec: Spec, results: Results) -> Headline:
     """In how many columns a row of ours is as fast as the fastest published row, and as good."""
     won, largest = [], 0.0
-    for panel in comparable_panels(spec, quick):
+    for panel in comparable_panels(spec):
         ours = [
             cell
-            for cell in (cells(panel, results, quick) if panel.relative_to else ())
+            for cell in (cells(panel, results) if panel.relative_to else ())
             if cell.method not in {*panel.printed, panel.relative_to} and cell.values
         ]
         for x in dict.fromkeys(cell.x for cell in ours):
@@ -53,7 +53,7 @@ def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
                 fastest = max(known, key=lambda method: known[method])
                 column = [cell for cell in ours if cell.x == x]
                 largest = max(largest, *(cell.mean for cell in column))
-                accurate = _as_accurate(spec, panel, fastest, x, results, quick)
+                accurate = _as_accurate(spec, panel, fastest, x, results)
                 won.append(
                     any(
                         gain(panel, cell.mean, known[fastest]) >= 0 and cell.method in accurate
@@ -63,21 +63,19 @@ def own_speed_up(spec: Spec, results: Results, quick: bool = False) -> Headline:
     if not won:
         return Headline(f"{short_title(spec)}: our own speed-ups were not measured.", NOT_RUN)
     return Headline(
-        f"{short_title(spec)}: a row of ours has at least the largest published speed-up of the "
-        f"column, at no more than {_MAX_ACCURACY_LOSS} point less than the published accuracy "
-        f"beside it, in {sum(won)} of {len(won)} columns; the largest of ours is {largest:,.0f}.",
+        f"{short_title(spec)}: in {sum(won)} of {len(won)} columns, one of our rows has at least "
+        f"the largest published speed-up, and its accuracy is at most {_MAX_ACCURACY_LOSS} "
+        f"percentage point below the published one. Our largest speed-up is {largest:,.0f}.",
         "reached" if all(won) else "missed",
     )
 
 
-def _as_accurate(
-    spec: Spec, timed: Panel, printed: str, x: Any, results: Results, quick: bool
-) -> set[str]:
+def _as_accurate(spec: Spec, timed: Panel, printed: str, x: Any, results: Results) -> set[str]:
     """The methods that are about as accurate in a panel's runs as a published row is."""
     found = set()
     for panel in spec.panels:
         if panel.value == "accuracy" and panel.settings == timed.settings:
             bar = panel.printed_at(printed, x) - _MAX_ACCURACY_LOSS
-            same_x = (cell for cell in cells(panel, results, quick) if cell.x == x)
+            same_x = (cell for cell in cells(panel, results) if cell.x == x)
             found |= {cell.method for cell in same_x if cell.mean >= bar}
     return found

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ class Results:
         if self.path.exists():
             for row in self._read():
                 self._rows[key_of(row["run"])] = row
+        self._newest = max(map(_version, self._rows.values()), default=[])
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -44,6 +46,7 @@ class Results:
         """Keep the result of a run, or the reason for which there is none, on disk at once."""
         row = {"run": run, **({"skipped": skipped} if values is None else {"values": values})}
         row |= more
+        self._newest = max(self._newest, _version(row))
         self._rows[key_of(run)] = row
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as file:
@@ -57,6 +60,15 @@ class Results:
         while (row := self._rows.get(key_of(run | {"seed": len(found)}))) is not None:
             found.append(row)
         return [row for row in found if "values" in row]
+
+    def is_older(self, run: Run) -> bool:
+        """Whether a learner of an earlier version of the package chose alpha in a run without seed.
+
+        A run without alpha had no such learner, or was of one whose alpha was given.
+        """
+        return any(
+            "alpha" in row["values"] and _version(row) < self._newest for row in self.of(run)
+        )
 
     def skipped(self, run: Run) -> str | None:
         """Why there is no result of a run without seed; None if there is one, or was none asked."""
@@ -84,6 +96,12 @@ class Results:
                     f"folder."
                 )
             yield row
+
+
+def _version(row: dict[str, Any]) -> list[int]:
+    """The version of the package that made a row; [] if it is not known."""
+    versions = (row.get("environment") or {}).get("versions", {})
+    return [int(part) for part in re.findall(r"\d+", versions.get("craftmaps", ""))]
 
 
 def _is_result(row: Any) -> bool:

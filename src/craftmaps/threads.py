@@ -30,7 +30,7 @@ def for_each_block(
     fallback layer aborts the process when two Python threads enter it, and its OpenMP layer
     aborts after a fork.
     """
-    threads = _threads()
+    threads = n_threads()
     row_bytes = max(1, row_bytes)
     share = max(-(-n_rows // threads), LEAST_BYTES // row_bytes)
     rows = max(1, min(max_rows, BLOCK_BYTES // row_bytes, share))
@@ -191,7 +191,8 @@ def on_threads(task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
             pool.shutdown(cancel_futures=True)
 
 
-def _threads() -> int:
+def n_threads() -> int:
+    """Number of threads that loops of this thread may use."""
     threads: int = config.NUMBA_NUM_THREADS
     return min(threads, getattr(_allowed, "threads", None) or threads)
 
@@ -208,7 +209,7 @@ def for_each_product_block(
             task(start, min(start + _PRODUCT_ROWS, n_rows))
     elif n_rows <= _PRODUCT_ROWS and n_rows * row_bytes <= BLOCK_BYTES:
         task(0, n_rows)  # too little to share
-    elif _threads() == 1:
+    elif n_threads() == 1:
         for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)
     else:
         with _blas.at_most(1):  # BLAS threads would only wait for each other

@@ -245,6 +245,51 @@ def test_mistakes_are_told_in_one_sentence(line, said, folder, model, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [
+        (["2"], "all 30 rows have the target 2, so there is nothing to learn; name another column"),
+        (["2.5"], "all 30 rows have the target 2.5, so there is nothing to learn"),
+        (["no"], "all 30 rows have the target no, so there is nothing to learn"),
+        ([f"${i},000.00" for i in range(1, 31)], "such as '$1,000.00': write plain numbers, or"),
+        (
+            [f"{i},5" for i in range(30)],
+            "such as '0,5': read decimal commas with '--decimal ,', or",
+        ),
+        ([f"name {i}" for i in range(30)], "such as 'name 0': give numbers or few classes, or"),
+    ],
+)
+def test_targets_that_teach_nothing(targets, said, tmp_path):
+    lines = [f"{i};{targets[i % len(targets)]}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("x;y\n" + "\n".join(lines))
+    words = ("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.craft")
+    assert said in " ".join(complaint(*words).split())
+
+
+def test_a_class_that_may_be_a_missing_target_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n3,NA\n" * 10)
+    words = ("--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    with pytest.warns(UserWarning, match="'NA' is learned as a class like the others"):
+        assert here("fit", tmp_path / "t.csv", *words)["classes"] == 3
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
+def test_other_encodings(encoding, tmp_path):
+    lines = [f"{['München', 'Köln', 'Zürich'][i % 3]};{i % 7};{i % 3}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["Straße;größe;y", *lines]), encoding=encoding)
+    words = ("fit", tmp_path / "t.csv", "--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    assert "give the encoding of the file" in complaint(*words)
+    became = here(*words, "--encoding", encoding)["encoding"]
+    assert became["Straße"]["as"] == "3 levels: Köln, München, Zürich"
+    words = (tmp_path / "m.craft", tmp_path / "t.csv", "--encoding", encoding)
+    here("predict", *words, "--keep", "Straße", "-o", tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text().splitlines()[1].startswith("München,")
+    assert here("evaluate", *words, "--target", "y")["rows"] == 60
+    assert "encoding must be the name of" in complaint(
+        "predict", *words, "--encoding", "latin9x", "-o", "p.csv"
+    )
+
+
 def test_text_far_down_a_file_of_numbers(tmp_path, monkeypatch):
     """The first rows look like an array, and the last row makes it a table."""
     monkeypatch.setattr(text, "CHUNK_BYTES", 1000)

@@ -59,7 +59,9 @@ def test_sets_contain_the_class(kind, codes, split):
     """Coverage of 897 rows by 900, of which 900 or 90 tell the bound: 4 binomial errors of both."""
     X, y, new, truth = split
     noise = 0.25 * np.random.default_rng(1).standard_normal((2, 900, 64))
-    model = kind(CraftMap(Polynomial(3), 128, random_state=0), codes=codes, random_state=0)
+    n_bits = 40 if codes == "random" else None
+    feature_map = CraftMap(Polynomial(3), 128, random_state=0)
+    model = kind(feature_map, codes=codes, n_bits=n_bits, random_state=0)
     model.fit(X + noise[0], y)
     new = new + noise[1, : len(new)]
     right = np.searchsorted(model.classes_, truth)

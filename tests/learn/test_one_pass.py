@@ -101,7 +101,7 @@ def test_equals_ridge_classifier_on_the_features(
 
 
 @pytest.mark.delicate
-@pytest.mark.filterwarnings("ignore:alpha=.* is the least that sums")  # the kernel is too wide
+@pytest.mark.filterwarnings("ignore:alpha=.* is the smallest that sums")  # the kernel is too wide
 @pytest.mark.parametrize("features", ["few", "many", "not looked at"])
 def test_single_rows_of_a_smooth_problem_learn_as_much_as_double_ones(monkeypatch, features):
     """Few columns, small alpha: products of features in single precision would not do."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba.core import config
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from craftmaps import KernelClassifier, KernelRegressor, Polynomial, RandomMaclaurin
@@ -70,14 +71,13 @@ def test_a_stopped_fit_on_several_threads_goes_on_to_the_same_bytes(
     many = np.random.default_rng(1).standard_normal((9000, 5))
     y = many[:, 0] * many[:, 1] if kind is KernelRegressor else many[:, 0] * many[:, 1] > 0.1
     feature_map = RandomMaclaurin(Polynomial(2), 200, random_state=0)
-    unstopped = kind(feature_map, loss=loss).fit_blocks(Blocks(y, X=many))
+    model = kind(feature_map, loss=loss, alpha=[1.0, 100.0])
+    unstopped = clone(model).fit_blocks(Blocks(y, X=many))
     for stop_at in (4, 9):
         folder = tmp_path / str(stop_at)
         with pytest.raises(KeyboardInterrupt):
-            kind(feature_map, loss=loss).fit_blocks(
-                Blocks(y, stop_at, many), checkpoint=folder, checkpoint_every=0
-            )
-        resumed = kind(feature_map, loss=loss).fit_blocks(Blocks(y, X=many), checkpoint=folder)
+            clone(model).fit_blocks(Blocks(y, stop_at, many), checkpoint=folder, checkpoint_every=0)
+        resumed = clone(model).fit_blocks(Blocks(y, X=many), checkpoint=folder)
         resumed.save(tmp_path / "resumed.craft")
         unstopped.save(tmp_path / "unstopped.craft")
         expected = (tmp_path / "unstopped.craft").read_bytes()

@@ -396,7 +396,7 @@ def test_the_least_alpha_is_taken_with_a_warning_where_a_smaller_one_would_do_be
     y = Z @ [1.0, 0.0, 5e3]
     equations = NormalEquations().update(Z.astype(np.float32), y)
     held = LeftOut(Z, y[:, None], np.ones(400))
-    with pytest.warns(UserWarning, match="is the least that sums of float32 products support"):
+    with pytest.warns(UserWarning, match="is the smallest that sums of float32 products support"):
         found = ridge.solve(equations, "auto", left_out=held)
     assert found.alpha == found.alphas[0] >= 10 * 1.1e-7 * equations.hessian.trace()
     ridge.solve(NormalEquations().update(Z, y), "auto", left_out=held)  # without a warning

@@ -22,10 +22,10 @@ def test_every_class_that_a_file_can_hold_is_attacked():
 
 
 def test_altered_models_are_refused_or_work():
-    counts, findings = fuzz(300, seed=0, n_processes=1)
+    counts, findings = fuzz(150, seed=0, n_processes=1)
     assert not findings
-    assert counts["refused"] > 100
-    assert counts["used"] > 10
+    assert counts["refused"] > 50
+    assert counts["used"] > 5
 
 
 @pytest.mark.slow

@@ -393,7 +393,7 @@ def test_two_parts_of_one_name_are_refused():
     class Fold:
         pass
 
-    with pytest.raises(ValueError, match="another part of models is called 'Fold'"):
+    with pytest.raises(ValueError, match="another storable class is called 'Fold'"):
         packing.storable(Fold)
 
 

@@ -140,11 +140,11 @@ def test_accuracy_and_time_are_compared_with_liblinear(tmp_path):
     assert "in 1 of 2 cells." in accuracy.text
     assert accuracy.word == "missed"
     faster = faster_than_liblinear(found, results)
-    assert "in 1 of 2 cells (in the median 1.2 times as fast)" in faster.text
-    assert "than LIBSVM in 1 of 1 (in the median 2 times as fast)" in faster.text
+    assert "in 1 of 2 cells (median: 1.2 times as fast)" in faster.text
+    assert "than LIBSVM in 1 of 1 (median: 2 times as fast)" in faster.text
     assert faster.word == "missed"
     (sentence,) = what_beats_them([found], results)
-    assert "in 0 of 2 cells, by -0.05 percentage points" in sentence
+    assert "in 0 of 2 cells. In the median, it gains -0.05 percentage points" in sentence
     empty = Results(tmp_path / "none")
     assert [one.word for one in headlines([found], empty)] == ["not run"] * 2
 
@@ -176,12 +176,12 @@ def test_times_to_an_error_are_those_of_the_smallest_size(tmp_path):
     found, results = made("craft-figure-7c", TIMES, values, tmp_path)
     first = time_to(found, results, level=2.5)
     assert first.text == (
-        "MNIST, at most 2.5 % wrong: CRAFT v2, log-loss takes 20, LIBSVM takes 30, "
-        "RFM takes 50 CPU seconds of training."
+        "MNIST, test error of at most 2.5 %, CPU seconds of training: CRAFT v2, log-loss 20, "
+        "LIBSVM 30, RFM 50."
     )
     assert first.word == "reached"
     second = time_to(found, results, level=2.0)
-    assert "LIBSVM takes 300 CPU seconds of training; not reached" in second.text
+    assert "LIBSVM 300. Not reached" in second.text
     assert second.text.endswith("sizes that were run: RFM, CRAFT v2, log-loss.")
     assert second.word == "missed"
     _, short = made(

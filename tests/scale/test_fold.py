@@ -204,9 +204,9 @@ def test_a_task_keeps_to_its_threads():
     before = blas()
     with rows.at_most_threads(1):
         assert blas() == {1}
-        assert rows._threads() == 1
+        assert rows.n_threads() == 1
         with rows.at_most_threads(2):
             assert blas() == {1}  # the least that anyone asked for
         assert blas() == {1}
     assert blas() == before
-    assert rows._threads() == rows.config.NUMBA_NUM_THREADS
+    assert rows.n_threads() == rows.config.NUMBA_NUM_THREADS

@@ -303,7 +303,7 @@ def test_wrong_calls_are_answered_in_one_sentence(tmp_path):
         ),
         (lambda: blocks.read(csv, target=3), "there is no column 3"),
         (lambda: blocks.read(csv, columns=[]), "columns must name at least one"),
-        (lambda: blocks.read(tmp_path / "latin.csv"), "cannot be read as text in UTF-8"),
+        (lambda: blocks.read(tmp_path / "latin.csv"), "the first line is not text in utf-8"),
         (lambda: list(blocks.read(tmp_path / "b.npz", target="y")), r"targets of shape \(\)"),
         (
             lambda: blocks.read(parquet, target="z"),

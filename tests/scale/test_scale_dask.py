@@ -22,7 +22,7 @@ from craftmaps import (
 )
 from craftmaps.learn.map_rows import sample_places
 from craftmaps.scale.cluster import fold
-from craftmaps.threads import _threads
+from craftmaps.threads import n_threads
 from rounding import assert_equal_to_rounding
 
 dask = pytest.importorskip("dask", reason="Dask is missing: pip install 'craftmaps[dask]'")
@@ -268,7 +268,7 @@ def test_tasks_keep_to_the_thread_of_their_worker(cluster):
     class Spy(RandomMaclaurin):
         def transform_into(self, X, out):
             blas = [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
-            out[:] = max(_threads(), *blas)
+            out[:] = max(n_threads(), *blas)
             return out
 
     spy = FrozenEstimator(Spy(Polynomial(2), 4).fit(block(0)[0]))

@@ -127,6 +127,23 @@ def test_decimal_commas(table, tmp_path):
         read(tmp_path / "t.csv", decimal=";")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
+def test_encodings_in_chunks_of_any_size(encoding, tmp_path, monkeypatch):
+    """A character may begin in one chunk and end in the next."""
+    names = ["Ärzte", "naïve", 'a\n"ü', "é"]
+    lines = ['"' + name.replace('"', '""') + f'",{i}' for i, name in enumerate(names * 20)]
+    (tmp_path / "t.csv").write_bytes("\r\n".join(["größe,y", *lines]).encode(encoding))
+    for size in (7, 64, 1 << 20):
+        monkeypatch.setattr(text, "CHUNK_BYTES", size)
+        rows = read(tmp_path / "t.csv", target="y", encoding=encoding, block_rows=9)
+        assert joined_column(rows, "größe") == names * 20
+        assert rows.fingerprint()["encoding"] == encoding.replace("latin-1", "iso8859-1")
+    with pytest.raises(ValueError, match="give the encoding of the file, such as encoding='latin-"):
+        read(tmp_path / "t.csv", target="y", encoding="ascii")
+    with pytest.raises(ValueError, match="name of an encoding, such as 'latin-1', got 'none'"):
+        read(tmp_path / "t.csv", target="y", encoding="none")
+
+
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 def test_the_delimiter_is_told_by_the_header(delimiter, tmp_path):
     header = delimiter.join(["a", '"b,;|\t"', "y"])
@@ -223,7 +240,9 @@ def test_which_form_rows_take(suffix, tmp_path):
     with pytest.raises(ValueError, match=r"types\['a'\] must be one of 'number', 'text', 'date'"):
         read(path, types={"a": "integer"})
     np.save(tmp_path / "X.npy", np.ones((2, 2)))
-    with pytest.raises(ValueError, match="npy files hold arrays; tables are read from CSV and"):
+    with pytest.raises(
+        ValueError, match="npy files contain arrays; only CSV and Parquet files are tables"
+    ):
         read(tmp_path / "X.npy", table=True)
 
 
@@ -235,7 +254,11 @@ def test_given_types(tmp_path):
     ((X, _),) = read(tmp_path / "t.csv", types=types)
     assert X["code"].to_pylist() == ["7", "8", "9"]
     assert X["size"].to_pylist() == [1.0, 0.0, None]
-    assert X["when"].to_pylist() == [datetime(2024, 1, 31, 10), None, None]
+    assert X["when"].to_pylist() == [
+        datetime(2024, 1, 31, 12),
+        None,
+        None,
+    ]  # by the clock on the wall
     texts = {name: pc.cast(X[name], pa.string()) for name in X.column_names}
     pq.write_table(pa.table(texts), tmp_path / "t.parquet")
     assert next(iter(read(tmp_path / "t.parquet", types=types)))[0].equals(X)

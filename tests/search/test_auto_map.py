@@ -127,6 +127,38 @@ def test_awkward_tables_give_sane_models(change, least):
     assert np.abs(far - y.mean()).max() < 10 * spread
 
 
+def test_predictions_off_the_training_rows_are_limited_also_in_files_and_onnx(tmp_path):
+    """A product of columns is learned by kernels that rise like polynomials beyond the rows."""
+    runtime = pytest.importorskip("onnxruntime")
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(300, 4)).astype(np.float32)
+    y = X[:, 0] * X[:, 1] + 0.1 * draws.normal(size=300)
+    model = KernelRegressor(budget=100, random_state=0).fit(X, y)
+    least, most = y.mean() - 10 * y.std(), y.mean() + 10 * y.std()
+    far = np.vstack([1000 * X[:50], 10 * X[50:100]])
+    model.save(tmp_path / "m.craft")
+    craftmaps.export_onnx(model, tmp_path / "m.onnx")
+    with pytest.warns(UserWarning, match="of 100 rows were limited to ten standard") as caught:
+        predicted = model.predict(far)
+    assert len(caught) == 1
+    assert predicted.min() == pytest.approx(least, rel=1e-3)
+    assert predicted.max() == pytest.approx(most, rel=1e-3)
+    with pytest.warns(UserWarning, match="were limited"):
+        np.testing.assert_array_equal(craftmaps.load(tmp_path / "m.craft").predict(far), predicted)
+    session = runtime.InferenceSession(tmp_path / "m.onnx")
+    (exported,) = session.run(None, {session.get_inputs()[0].name: far})
+    np.testing.assert_allclose(exported[:, 0], predicted, rtol=1e-3, atol=1e-3)
+
+
+def test_rare_large_targets_may_be_predicted():
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    y = np.where(np.abs(X[:, 0]) > 3.3, 100.0, 0.0)
+    model = KernelRegressor(budget=50, random_state=0).fit(X, y)
+    assert (y.max() - y.mean()) / y.std() > 20
+    least, most = model._limits()
+    assert (least, most) == pytest.approx((y.mean() - 10 * y.std(), 100), rel=1e-6)
+
+
 @pytest.mark.parametrize("n_columns", [40, pytest.param(2000, marks=pytest.mark.slow)])
 def test_sparse_and_wide_rows(n_columns):
     draws = np.random.default_rng(0)

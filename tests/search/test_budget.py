@@ -1,9 +1,11 @@
 """Budgets and the sizes that they pay for."""
 
+import numpy as np
 import pytest
 
 from craftmaps.search.budget import DEFAULT_COMPONENTS, MOST_COMPONENTS, Budget, training_bytes
 from craftmaps.search.clock import Clock
+from craftmaps.search.sized import affordable_size
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,21 @@ def test_by_default_few_rows_have_a_component_each():
     assert default.components(100_000, 5, float("inf")) == DEFAULT_COMPONENTS
 
 
+def test_by_default_components_fall_while_rows_grow_so_that_their_sums_cost_the_same():
+    default = Budget.parse(None)
+    sizes = [default.components(n, 5, float("inf")) for n in (4096, 4097, 8192, 16_384, 20_000)]
+    assert sizes == [4096, 4095, 2896, 2048, 2048]
+
+
 def test_a_clock_affords_fewer_rows_in_less_time():
     assert Clock().affordable_rows(400, 50) == 400
     short, long = Clock(limit=0.01), Clock(limit=1000.0)
     assert short.affordable_rows(4000, 50) < long.affordable_rows(4000, 50)
+
+
+def test_trials_are_smaller_where_time_is_short():
+    assert affordable_size(2048, 20_000, 10, np.inf) == 1024
+    sizes = [affordable_size(2048, 20_000, 10, seconds) or 0 for seconds in (0.0, 1e-2, 1e6)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 0
+    assert sizes[-1] == 1024

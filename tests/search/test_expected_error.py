@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from craftmaps import KernelClassifier, KernelRegressor, load
+from craftmaps.search.prediction_error import interval_of_rmse, interval_of_share
 from craftmaps.search.preparation import Lesson
 
 
@@ -41,6 +42,20 @@ def test_a_classifier_expects_its_share_of_wrong_rows(loss):
         scores = model._stream.conformal.scores
         assert len(scores) == len(y)
         assert model.report_.error == pytest.approx(np.mean(scores > 0.5))
+
+
+@pytest.mark.parametrize("wrong", [True, False])
+def test_an_interval_holds_for_half_as_many_new_rows(wrong):
+    rng, inside = np.random.default_rng(0), []
+    for _ in range(2000):
+        if wrong:
+            rows = rng.random(450) < 0.15
+            interval, new = interval_of_share(rows[:300]), rows[300:].mean()
+        else:
+            squares = rng.normal(size=450) ** 2
+            interval, new = interval_of_rmse(squares[:300]), np.sqrt(squares[300:].mean())
+        inside.append(interval[0] <= new <= interval[1])
+    assert 0.88 < np.mean(inside) < 0.92
 
 
 def test_a_lesson_tells_how_much_left_out_rows_are_known():

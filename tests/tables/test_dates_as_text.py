@@ -119,6 +119,20 @@ def test_every_library_and_file_gives_the_same_bits(tmp_path):
         np.testing.assert_array_equal(TableEncoder().fit_transform(table), expected)
 
 
+@pytest.mark.parametrize("ends", [["Z"], ["+02:00", "-05:30"], ["", "Z", "+0100"]])
+def test_time_zones_are_left_out_in_files_as_in_memory(ends, tmp_path):
+    at = [
+        f"2024-{1 + i % 12:02}-{1 + i % 28:02}T{i % 24:02}:30:00{ends[i % len(ends)]}"
+        for i in range(90)
+    ]
+    expected = TableEncoder().fit_transform({"at": [text[:19] for text in at]})
+    pd.DataFrame({"at": at, "y": range(90)}).to_csv(tmp_path / "t.csv", index=False)
+    ((rows, _),) = scale.read(tmp_path / "t.csv", target="y", types={"at": "date"})
+    ((found, _),) = scale.read(tmp_path / "t.csv", target="y")
+    for form in (rows, found, {"at": at}):
+        np.testing.assert_array_equal(TableEncoder().fit_transform(form), expected)
+
+
 def test_an_undecided_column_is_text_with_a_warning_and_a_way_out():
     texts = [f"{1 + i % 12:02}/{1 + i % 7:02}/2024" for i in range(80)]
     with pytest.warns(UserWarning, match=r"the dates of 'at' do not show .* 'dayfirst'") as caught:

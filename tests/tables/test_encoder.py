@@ -294,6 +294,11 @@ def test_complex_numbers_are_no_text():
         TableEncoder().fit(pd.DataFrame({"z": [1j, 2j, 3j]}))
 
 
+def test_the_line_of_a_column_is_one_line_whatever_its_name():
+    lines = TableEncoder().fit({"a\nb": [1, 2], "\U0001f600 x": [1, 2]}).summary().splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["a\\nb", "\U0001f600 x"]
+
+
 def test_the_line_of_a_column_is_one_line_whatever_its_levels():
     table = {"note": ["two\nlines", "long " * 30, "b"] * 2}
     assert TableEncoder().fit(table).summary() == (

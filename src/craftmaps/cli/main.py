@@ -22,6 +22,7 @@ ADVICE = {  # advice in a terminal for each option or doubt of the library
     "on_bad_rows": "--skip-bad-rows leaves such rows out",
     "table": "--skip-bad-rows leaves such rows out",
     "format": "give --format",
+    "encoding": "give the encoding of the file, such as --encoding latin-1 or utf-16",
     "columns": "choose the columns to read with --columns",
     "key": "leave it out with --drop {name}, unless it says something about new rows",
     "order": "use --as {name}=dayfirst, or --as {name}=date if the month comes first",

@@ -108,7 +108,7 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-READING = ("format", "columns", "decimal", "no_header", "skip_bad_rows")
+READING = ("format", "columns", "decimal", "encoding", "no_header", "skip_bad_rows")
 reading = together(
     click.option("--format", type=Name(formats), help="File format; default: from the suffix."),
     click.option("--columns", metavar="A,B,...", help="The columns to use; default: all."),
@@ -117,6 +117,11 @@ reading = together(
         type=click.Choice((".", ",")),
         default=".",
         help="The decimal separator of CSV files; default: a point.",
+    ),
+    click.option(
+        "--encoding",
+        default="utf-8",
+        help="The encoding of CSV files, such as latin-1 or utf-16; default: utf-8.",
     ),
     click.option("--no-header", is_flag=True, help="CSV files have no line of column names."),
     click.option("--skip-bad-rows", is_flag=True, help="Leave out rows that cannot be read."),

@@ -1,5 +1,6 @@
 """Open the files of a command line, and survey their rows."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,8 +11,10 @@ import numpy as np
 from craftmaps.cli.options import check_target
 from craftmaps.learn.map_rows import StreamSample
 from craftmaps.scale.blocks import Blocks, read
+from craftmaps.scale.files.column_types import MISSING
 from craftmaps.scale.files.errors import BadRowError
 from craftmaps.scale.files.paths import TABLES, format_of
+from craftmaps.tables.number_texts import NumberForm, found_form
 from craftmaps.tables.table import is_table, table_of
 from craftmaps.validation import is_continuous
 
@@ -144,6 +147,7 @@ class _Files:
         format: str | None = None,
         columns: str | None = None,
         decimal: str = ".",
+        encoding: str = "utf-8",
         no_header: bool = False,
         skip_bad_rows: bool = False,
     ) -> None:
@@ -157,6 +161,7 @@ class _Files:
             "format": format,
             "header": not no_header,
             "decimal": decimal,
+            "encoding": encoding,
             "on_bad_rows": "skip" if skip_bad_rows else "error",
         }
 
@@ -232,16 +237,42 @@ def survey(rows: Blocks, size: int, classify: bool | None = None) -> Survey:
             labelled = bool(classify) or not is_continuous(classes)
     if not n_rows:
         raise click.UsageError("there are no rows in these files.")
-    if classify is None and labelled and classes is not None:
-        _check_classes(classes, n_rows)
-    return Survey(n_rows, *sample.rows(), classes if labelled else None)
+    seen = Survey(n_rows, *sample.rows(), classes if labelled else None)
+    _check_variety(seen)
+    if classify is None and seen.classes is not None:
+        _check_classes(seen.classes, n_rows)
+    return seen
+
+
+def _check_variety(seen: Survey) -> None:
+    """Raise an error if all rows have the same target."""
+    known = seen.y if seen.classes is None else seen.classes
+    if seen.classes is None and len(seen.y) < seen.n_rows:
+        return
+    if seen.n_rows > 1 and (known == known[:1]).all():
+        raise click.UsageError(
+            f"all {seen.n_rows} rows have the target {known.ravel()[0]}, so there is nothing to "
+            f"learn; name another column with --target."
+        )
 
 
 def _check_classes(classes: np.ndarray, n_rows: int) -> None:
     """Raise an error if most rows have different texts as targets, which are hardly classes."""
     if classes.dtype.kind in "OUT" and n_rows >= _MIN_LABELED_ROWS and len(classes) > n_rows / 2:
+        form = found_form(classes.tolist())
+        way_out = "give numbers or few classes"
+        if form is not None:
+            plain = form == NumberForm(",")
+            way_out = "read decimal commas with '--decimal ,'" if plain else "write plain numbers"
         raise click.UsageError(
             f"the target has {len(classes)} different texts in {n_rows} rows, such as "
-            f"{str(classes[0])!r}: read numbers with a decimal comma with --decimal , or learn the "
-            f"texts as classes with --classify."
+            f"{str(classes[0])!r}: {way_out}, or learn the texts as classes with --classify."
+        )
+    missing = [str(name) for name in classes.tolist() if name in MISSING]
+    if missing:
+        warnings.warn(
+            f"the target {missing[0]!r} is learned as a class like the others; if it stands for a "
+            f"missing target, leave its rows out of the file.",
+            UserWarning,
+            stacklevel=2,
         )

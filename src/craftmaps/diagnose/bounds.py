@@ -51,7 +51,7 @@ __all__ = [
 _LEMMA_3_1_CONSTANT = 0.766  # c of CRAFT Lemma 3.1
 _MAX_TERMS = 1 << 20  # largest number of terms of a series that is summed
 _NEGLIGIBLE_SHARE = 1e-12  # a sum is complete when twice as many terms add no more than this
-_MOVED = ("components_for", "expected_error")  # they are no bounds
+_MOVED = ("components_for", "expected_error")  # these are not bounds
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from craftmaps.diagnose.errors import gram_error
 from craftmaps.learn import OnePassClassifier, OnePassRegressor
 from craftmaps.plots import finish, new_figure
 from craftmaps.search.prediction_error import error_axis, error_text, prediction_error
-from craftmaps.validation import check_choice, is_continuous
+from craftmaps.search.targets import is_classification
 
 _KERNEL_ERROR_ROWS = 500
 
@@ -149,8 +149,7 @@ def compare(
     """
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     y = np.asarray(y)
-    check_choice("task", task, ("auto", "classification", "regression"))
-    classification = task == "classification" or (task == "auto" and not is_continuous(y))
+    classification = is_classification(task, y)
     split = train_test_split(X, y, test_size=test_size, random_state=random_state)
     named = maps if isinstance(maps, dict) else {type(maps).__name__: maps}
     if not named:

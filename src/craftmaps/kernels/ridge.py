@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+
+from craftmaps.loops import cholesky
 
 _RELATIVE_ALPHAS = 10.0 ** np.arange(1, -7.1, -1)  # relative to the mean of the diagonal
+_ENOUGH_WORSE = 2
 
 
 class Ridge(NamedTuple):
@@ -22,17 +24,20 @@ def best_ridge(
 ) -> Ridge:
     """Minimize score(W) over alpha for W = (A + alpha I)^-1 B.
 
-    If no score is below `least`, W is 0 and alpha is infinite.
+    Penalties are tried from the largest on, until two in a row are worse than the best one. If no
+    score is below `least`, W is 0 and alpha is infinite.
     """
-    best, diagonal = Ridge(np.inf, np.zeros_like(B), least), np.diag_indices(len(A))
+    best, diagonal, n_worse = Ridge(np.inf, np.zeros_like(B), least), np.diag_indices(len(A)), 0
     alphas = _RELATIVE_ALPHAS * (float(np.mean(A[diagonal])) or 1.0)
     for alpha in alphas:
-        shifted = A.copy()
-        shifted[diagonal] += alpha
-        factor, failed = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-        if not failed:
-            coef, _ = lapack.dpotrs(factor, B, lower=1)
-            found = score(coef)
-            if found < best.score:
-                best = Ridge(float(alpha), coef, found)
+        factor = A.astype(np.float64, order="C")
+        factor[diagonal] += alpha
+        if n_worse == _ENOUGH_WORSE or not cholesky.factor(factor):
+            break
+        coef = cholesky.solve(factor, B)
+        found = score(coef)
+        if found < best.score:
+            best, n_worse = Ridge(float(alpha), coef, found), 0
+        elif np.isfinite(best.alpha):
+            n_worse += 1
     return best

@@ -7,7 +7,7 @@
 - targets and predictions: `classes`, `codes`, `code_matrices`, `discriminant`, `own_class`;
 - what is known about errors: `bands`, `intervals`, `uncertainty`, `calibration`;
 - rows on their way into sums: `row_checks`, `map_rows`, `features`, `stream`, `row_sums`,
-  `row_buffer`, `folds`, `class_sums`, `block_sums`, `normal_equations`, and out again: `removal`;
+  `row_buffer`, `class_sums`, `block_sums`, `normal_equations`, and out again: `removal`;
 - several passes: `losses`, `choose_loss`, `few_pass_fit`, `passes`, `rows_again`;
 - `solvers`, with `solvers.choose` as the place where one is chosen;
 - on disk: `checkpoint`, `stored` (checks of model files), and `progress` in a terminal.

@@ -6,7 +6,7 @@ import numpy as np
 
 from craftmaps.learn.intervals import Conformal, check_coverage
 from craftmaps.learn.one_pass import OnePass
-from craftmaps.learn.solvers.solution import warn_of_far_predictions
+from craftmaps.learn.solvers.solution import limited, warn_of_far_predictions
 from craftmaps.learn.uncertainty import Posterior, learned
 from craftmaps.validation import check_count, generator
 
@@ -21,7 +21,8 @@ class Bands(OnePass):
         """Predict targets, and optionally their standard deviations.
 
         A warning is raised if a prediction is more than ten standard deviations of the training
-        targets away from their mean.
+        targets away from their mean. With feature_map="auto" such a prediction is also limited to
+        that distance, or to the range of the training targets if that is larger.
 
         Parameters
         ----------
@@ -39,8 +40,10 @@ class Bands(OnePass):
         """
         if not return_std:
             predicted = np.concatenate(list(self._predicted(X)))
-            warn_of_far_predictions(predicted, self.solution_)
-            return self._shaped(predicted)
+            limits = self._limits()
+            if limits is None:
+                warn_of_far_predictions(predicted, self.solution_)
+            return self._shaped(limited(predicted, limits))
         posterior, conformal = self._uncertainty()
         self._known(posterior)
         predicted, factors = self._with_factors(X)
@@ -109,6 +112,10 @@ class Bands(OnePass):
         """Ratio of the residuals of new rows to the residuals of rows that are left out."""
         return 1.0
 
+    def _limits(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The least and the largest prediction of each target, if predictions are limited."""
+        return None
+
     def _shaped(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(columns[:, 0] if self._one_target else columns)
 
@@ -120,7 +127,7 @@ class Bands(OnePass):
             predicted.append(Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype))
             h = self._known(posterior).leverages(Z) if conformal.studentized else np.zeros(len(Z))
             factors.append((self._residual_factor * np.sqrt(1 + h)).astype(Z.dtype))
-        return np.concatenate(predicted), np.concatenate(factors)
+        return limited(np.concatenate(predicted), self._limits()), np.concatenate(factors)
 
     def _uncertainty(self, *, single: bool = False) -> tuple[Posterior | None, Conformal]:
         stream = self._begun()

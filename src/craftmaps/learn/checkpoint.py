@@ -51,13 +51,13 @@ class Checkpoint:
             "rows": blocks.fingerprint() if hasattr(blocks, "fingerprint") else None,
         }
         self._number = 0
-        self._rows, self._finished = 0, False  # of the last file
+        self._rows, self._finished = 0, False  # what the last file contains
         self._due = 0.0
 
     def __enter__(self) -> Self:
         """Keep other processes out of the folder, because their files would mix with these."""
         self._lock.__enter__()
-        for unfinished in self._folder.glob(".checkpoint-*.part"):  # by a process that was killed
+        for unfinished in self._folder.glob(".checkpoint-*.part"):  # a killed process left them
             unfinished.unlink(missing_ok=True)
         return self
 
@@ -200,26 +200,21 @@ def positioned(
             yield list(after), unpacked(block)
         return
     n_learned, n_rows, learned = position or (0, 0, "")
-    rows, number, digest = 0, 0, ""
+    rows, number, seen = 0, 0, ""
     for number, block in enumerate(map(unpacked, blocks), 1):
         rows += _n_rows(block[0])
         if kept:
-            digest = _digest_of(digest, block)
+            seen = _digest_of(seen, block)
         if number > n_learned:
-            yield [number, rows, digest], block
-        elif number == n_learned and digest != learned:
+            yield [number, rows, seen], block
+        elif number == n_learned and seen != learned:
             break
-    if number < n_learned or (number == n_learned and digest != learned):
+    if number < n_learned or (number == n_learned and seen != learned):
         raise ValueError(
             f"the checkpoint has learned {n_rows} rows in {n_learned} blocks, but the first {rows} "
             f"rows in {number} blocks given now have other values, targets or weights; pass the "
             f"same rows, use another folder, or remove this one to start over."
         )
-
-
-def digest_of_targets(y: np.ndarray, weights: np.ndarray) -> str:
-    """Return a digest that identifies rows by their targets and weights alone."""
-    return _digest(y, weights)
 
 
 def unpacked(block: Any) -> tuple[Any, Any, Any]:
@@ -254,7 +249,7 @@ def _described(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return f"array {value.shape} {value.dtype} {_digest(value)}"
+        return f"array {value.shape} {value.dtype} {digest(value)}"
     if isinstance(value, np.random.RandomState | np.random.Generator) or hasattr(
         value, "get_params"
     ):
@@ -279,13 +274,14 @@ def _digest_of(before: str, block: tuple[Any, Any, Any]) -> str:
     else:
         parts = [np.asarray(X)]
     weighted = () if weights is None else (np.asarray(weights),)
-    return _digest(*parts, np.asarray(y), *weighted, before=before)
+    return digest(*parts, np.asarray(y), *weighted, before=before)
 
 
-def _digest(*arrays: np.ndarray, before: str = "") -> str:
-    digest = hashlib.blake2b(before.encode(), digest_size=16)
+def digest(*arrays: np.ndarray, before: str = "") -> str:
+    """Return a digest that identifies the contents of arrays, and of what came `before`."""
+    whole = hashlib.blake2b(before.encode(), digest_size=16)
     for array in arrays:
         plain = np.ascontiguousarray(array.astype(str) if array.dtype == object else array)
-        digest.update(f"{plain.dtype} {plain.shape}".encode())
-        digest.update(plain.tobytes())
-    return digest.hexdigest()
+        whole.update(f"{plain.dtype} {plain.shape}".encode())
+        whole.update(plain.tobytes())
+    return whole.hexdigest()

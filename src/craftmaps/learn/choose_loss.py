@@ -17,7 +17,7 @@ from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.passes import N_FOLDS
 from craftmaps.learn.progress import Progress
 from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.few_pass import search
+from craftmaps.learn.solvers.alpha_path import search
 
 MANY_ROWS = 4  # rows per feature above which the log-loss needs no trial
 SAMPLE_ROWS = 1000

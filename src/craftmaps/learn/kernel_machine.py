@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from craftmaps.learn.checkpoint import Checkpoint, digest_of_targets, unpacked
+from craftmaps.learn.checkpoint import Checkpoint, digest, unpacked
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.few_pass_fit import Fit
 from craftmaps.learn.losses import Loss
@@ -240,7 +240,7 @@ class KernelMachine(TableLearner, OnePass):
         super()._learn_blocks(blocks, None, progress, classes)
         stream = self._stream
         assert isinstance(stream, RowsAgain)
-        now = [stream.n_rows, digest_of_targets(*stream.targets_and_weights())]
+        now = [stream.n_rows, digest(*stream.targets_and_weights())]
         if position is not None and position != now:
             raise ValueError(
                 f"the checkpoint has learned from {position[0]} rows, but the {now[0]} rows given "
@@ -346,7 +346,7 @@ class KernelMachine(TableLearner, OnePass):
         if not machine.has_time:
             machine.converged = True  # the search of alpha may be cut short, without a warning
         machine.deadline = self._deadline
-        (end,) = machine.descend(alpha, [start], [None], self.tol)
+        end = fit.minimum(machine, alpha, start, self.tol)
         if not (machine.converged or machine.has_time):
             warnings.warn(
                 f"the budget of {self.budget} was over before the loss was minimized; a larger "
@@ -361,8 +361,8 @@ class KernelMachine(TableLearner, OnePass):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._finish(fit, end.point, alpha)
-        coef, intercept = fit.restored(machine, end.point)
+        self._finish(fit, end, alpha)
+        coef, intercept = fit.restored(machine, end)
         y_mean, y_spread = self._usual_targets(fit)
         return Solution(
             coef,

@@ -10,7 +10,7 @@ from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.regressor import OnePassRegressor
-from craftmaps.learn.solvers.solution import mean_and_spread
+from craftmaps.learn.solvers.solution import limits_around, mean_and_spread
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_number
 
@@ -40,7 +40,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
-        row if there are at most 4,096 rows, otherwise 2,048 components.
+        row if there are at most 4,096 rows. With more rows, the number falls to 2,048.
     loss : {"squared", "huber", "quantile"}, default="squared"
         "squared" is the loss of `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5
@@ -154,6 +154,11 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
         self._judge(rows.predicted, rows.y)
         self._stream.conformal = Conformal(rows.y - rows.predicted, rows.weights)
+
+    def _limits(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Limits for maps of a search: kernels that suit the rows may rise steeply beyond them."""
+        ends = getattr(self.feature_map_, "target_ends_", None)
+        return None if ends is None else limits_around(self.solution_, ends)
 
     @property
     def _residual_factor(self) -> float:

@@ -1,17 +1,35 @@
 """Losses that a kernel machine minimizes: their values, gradients and curvatures.
 
 A loss takes the predictions F for a block of rows (one column per output), the labels of the rows
-and their weights. It returns the weighted sum of the losses of the rows and its derivative by F.
-`curvature` is the largest or a typical second derivative of the loss of one row by one output. The
-sums of one pass, times this number, precondition the Hessian of the loss.
+and their weights. `curvature` is the largest or a typical second derivative of the loss of one row
+by one output. The sums of one pass, times this number, precondition the Hessian of the loss.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 _CORNER = 0.03  # half the width of the rounded corner, relative to the spread of residuals
+
+
+class Evaluated(NamedTuple):
+    """Value and derivatives of a loss for a block of rows.
+
+    Attributes
+    ----------
+    value : float
+        Weighted sum of the losses of the rows.
+    gradient : ndarray of shape (n_rows, n_outputs)
+        The derivative of `value` by F.
+    curvatures : ndarray of shape (n_rows,)
+        For each row, a second derivative of its loss by one output, not multiplied by its weight.
+        It is the largest or the mean over all outputs, or a typical one.
+    """
+
+    value: float
+    gradient: np.ndarray
+    curvatures: np.ndarray
 
 
 class Loss(Protocol):
@@ -20,24 +38,7 @@ class Loss(Protocol):
     @property
     def curvature(self) -> float: ...
 
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]: ...
-
-
-@dataclass(frozen=True)
-class SquaredLoss:
-    """Half the squared error of targets, (f - y)^2 / 2."""
-
-    curvature: ClassVar[float] = 1.0
-
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows and its gradient in F; y has the shape of F."""
-        R = F - y
-        G = R * _column(weights, F)
-        return float(np.vdot(G, R)) / 2, G
+    def __call__(self, F: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Evaluated: ...
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,8 @@ class LogLoss:
 
     curvature: ClassVar[float] = 0.25
 
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows and its gradient in F; y has one class number per row."""
+    def __call__(self, F: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Evaluated:
+        """Evaluate the loss; y has one class number per row."""
         rows = np.arange(len(F))
         P = F - F.max(axis=1, keepdims=True)
         own = P[rows, y]
@@ -64,7 +63,8 @@ class LogLoss:
         P /= total[:, None]
         P[rows, y] -= 1.0
         P *= _column(weights, F)
-        return value, P
+        largest = 1 / total  # probability of a class; that one has the largest p (1 - p)
+        return Evaluated(value, P, largest * (1 - largest))
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,15 @@ class BitLogLoss:
 
     curvature: ClassVar[float] = 0.25
 
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows and its gradient in F; y has the shape of F."""
+    def __call__(self, F: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Evaluated:
+        """Evaluate the loss; y has the shape of F."""
         margin = y * F
         tail = np.exp(-np.abs(margin))
         losses = np.log1p(tail) + np.maximum(-margin, 0)
         wrong = np.where(margin >= 0, tail, 1.0) / (1 + tail)  # 1 / (1 + exp(margin))
-        return float(weights @ losses.sum(axis=1)), -y * wrong * _column(weights, F)
+        curvatures = (wrong * (1 - wrong)).mean(axis=1)
+        gradient = -y * wrong * _column(weights, F)
+        return Evaluated(float(weights @ losses.sum(axis=1)), gradient, curvatures)
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ class HuberLoss:
     threshold: np.ndarray | float
     curvature: ClassVar[float] = 1.0
 
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows and its gradient in F; y has the shape of F."""
+    def __call__(self, F: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Evaluated:
+        """Evaluate the loss; y has the shape of F."""
         R = F - y
         clipped = np.clip(R, -self.threshold, self.threshold)
         losses = clipped * (R - clipped / 2)
-        return float(weights @ losses.sum(axis=1)), clipped * _column(weights, F)
+        curvatures = (clipped == R).mean(axis=1)
+        gradient = clipped * _column(weights, F)
+        return Evaluated(float(weights @ losses.sum(axis=1)), gradient, curvatures)
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,8 @@ class QuantileLoss:
         """The mean second derivative if residuals are normal: their density at 0."""
         return float(np.mean(0.4 / np.asarray(self.scale)))
 
-    def __call__(
-        self, F: np.ndarray, y: np.ndarray, weights: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows and its gradient in F; y has the shape of F."""
+    def __call__(self, F: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Evaluated:
+        """Evaluate the loss; y has the shape of F."""
         R = y - F
         width = self.width.astype(F.dtype)
         rounded = np.clip(R / width, -1, 1)
@@ -133,7 +131,10 @@ class QuantileLoss:
         size = np.where(np.abs(rounded) < 1, (rounded**2 + 1) * (width / 2), np.abs(R))
         losses = (self.quantile - 0.5) * R + size / 2
         slope = (self.quantile - 0.5) + rounded / 2
-        return float(weights @ losses.sum(axis=1)), -slope * _column(weights, F)
+        # which rows are in the corner changes with every step, so all of them count alike
+        curvatures = np.full(len(F), self.curvature)
+        gradient = -slope * _column(weights, F)
+        return Evaluated(float(weights @ losses.sum(axis=1)), gradient, curvatures)
 
 
 def _column(weights: np.ndarray, F: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from craftmaps.learn.mergeable import Mergeable
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers import from_sums, ridge
 from craftmaps.learn.solvers.cholesky import Cholesky, in_place
-from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_number, is_sequence
+from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_scalar, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.solvers.path import cross_validate
@@ -25,8 +25,7 @@ from craftmaps.learn.solvers.search import (
 from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream
-from craftmaps.validation import check_count
-from craftmaps.validation import is_number as is_finite_number
+from craftmaps.validation import check_count, is_number
 
 SAMPLE_ROWS = 1024  # kept to calibrate probabilities and to choose alpha
 Loss = Callable[[np.ndarray], np.ndarray]
@@ -50,10 +49,6 @@ class OnePass(Mergeable):
         None stands for the mean squared error.
         """
         return None
-
-    def _sample_rows(self) -> tuple[int, bool]:
-        """Size of the sample of rows, and whether to keep it with more rows than features."""
-        return SAMPLE_ROWS, True
 
     def _wants_discriminant(self) -> bool:
         return False
@@ -127,10 +122,9 @@ class OnePass(Mergeable):
             refuse_too_many_rows(n_rows, n_features, dtype.itemsize, spanned=spanned)
             capacity = n_rows
         else:
-            copy = not is_number(self.alpha) or not in_place(self.fit_intercept, penalized)
+            copy = not is_scalar(self.alpha) or not in_place(self.fit_intercept, penalized)
             sizes = (n_features, self._n_columns, dtype.itemsize, n_folds)
             refuse_if_too_large(*sizes, copy=copy, by_class=by_class)
-        sample_rows, calibrates = self._sample_rows()
         return FeatureStream(
             feature_map,
             n_features,
@@ -138,8 +132,7 @@ class OnePass(Mergeable):
             dtype,
             self._encode,
             n_folds,
-            sample_rows,
-            calibrates,
+            SAMPLE_ROWS,
             1.0 if self.decay is None else float(self.decay),
             by_class,
         )
@@ -268,7 +261,7 @@ class OnePass(Mergeable):
     def _check_rest(self, removed: float) -> None:
         stream = self._stream
         if (
-            is_number(self.alpha)
+            is_scalar(self.alpha)
             and not self.alpha
             and stream.weight - removed <= stream.n_features
         ):
@@ -281,7 +274,7 @@ class OnePass(Mergeable):
         alpha = self.alpha
         values = list(alpha) if is_sequence(alpha) else [alpha]
         named = isinstance(alpha, str) and alpha in ("auto", "gcv")
-        if not named and not (values and all(is_finite_number(v) and v >= 0 for v in values)):
+        if not named and not (values and all(is_number(v) and v >= 0 for v in values)):
             raise ValueError(
                 f"alpha must be 'auto', 'gcv', a number of at least 0, or a sequence of such "
                 f"numbers, got {alpha!r}."

@@ -98,7 +98,7 @@ def places_of(
     if not len(kept_Z):
         return places
     free = np.ones(len(kept_Z), bool)
-    limit = (_SAME_ROW * float(np.finfo(kept_Z.dtype).eps)) ** 2 + 1e-13  # of squared distances
+    limit = (_SAME_ROW * float(np.finfo(kept_Z.dtype).eps)) ** 2 + 1e-13  # for squared distances
     kept = kept_Z.astype(np.float64)
     kept_squares = np.einsum("ij,ij->i", kept, kept)
     for start in range(0, len(Z), _ROWS_AT_A_TIME):

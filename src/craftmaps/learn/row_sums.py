@@ -7,7 +7,6 @@ import numpy as np
 
 from craftmaps.learn import class_sums
 from craftmaps.learn.codes import Encode
-from craftmaps.learn.folds import add_to_folds, empty_folds
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.row_buffer import RowBuffer
 from craftmaps.learn.solvers import choose
@@ -54,7 +53,7 @@ class RowSums:
     ) -> None:
         self.n_features = n_features
         self.encode = encode
-        self.folds = empty_folds(n_folds)
+        self.folds = _empty_folds(n_folds)
         self.by_class = by_class
         self.buffer = RowBuffer(capacity, n_features, dtype)
 
@@ -158,7 +157,7 @@ class RowSums:
             if fold.n_features:
                 fold.add_constant_targets(positions, -1.0)
         if self.by_class:
-            more = empty_folds(len(self.folds) + len(positions))
+            more = _empty_folds(len(self.folds) + len(positions))
             for place, fold in zip(new_labels, self.folds, strict=True):
                 more[place] = fold.share_work(more[positions[0]])
             self.folds = more
@@ -176,9 +175,9 @@ class RowSums:
             )
         self._flush()
         self._own_sums()
-        removed = empty_folds(len(self.folds))
+        removed = _empty_folds(len(self.folds))
         Z = Z.astype(self._precision)
-        add_to_folds(removed, Z, self.encode(y), weights, y, overwrite=True)
+        _add_to_folds(removed, Z, self.encode(y), weights, y, overwrite=True)
         for fold, part in zip(self.folds, removed, strict=True):
             fold.subtract(part)
 
@@ -190,7 +189,7 @@ class RowSums:
         Z = Z.astype(self._precision, copy=False)
         overwrite = not self.buffer.shared
         numbers = self._fold_numbers(y, index)
-        add_to_folds(self.folds, Z, self.encode(y), weights, numbers, overwrite=overwrite)
+        _add_to_folds(self.folds, Z, self.encode(y), weights, numbers, overwrite=overwrite)
         self.buffer.clear()
 
     def _fold_numbers(self, y: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -216,7 +215,36 @@ class RowSums:
         Z, y, weights, index = self.buffer.used()
         centre = Z.mean(axis=0, dtype=np.float64) if fit_intercept else np.zeros(self.n_features)
         space = RowSpace(Z, centre)
-        folds = empty_folds(len(self.folds))
+        folds = _empty_folds(len(self.folds))
         numbers = self._fold_numbers(y, index)
-        add_to_folds(folds, space.coordinates, self.encode(y), weights, numbers)
+        _add_to_folds(folds, space.coordinates, self.encode(y), weights, numbers)
         return Problem(folds, space)
+
+
+def _empty_folds(n_folds: int) -> list[NormalEquations]:
+    """Return sums without rows that share one work matrix."""
+    first = NormalEquations()
+    return [first, *(NormalEquations().share_work(first) for _ in range(n_folds - 1))]
+
+
+def _add_to_folds(
+    folds: list[NormalEquations],
+    Z: np.ndarray,
+    Y: np.ndarray,
+    weights: np.ndarray,
+    numbers: np.ndarray,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Add each row to the fold with its entry in `numbers`; with `overwrite`, Z is work space."""
+    if not len(Z):
+        return
+    some_weights = None if (weights == 1).all() else weights
+    if len(folds) == 1:
+        folds[0].update(Z, Y, some_weights, overwrite=overwrite)
+        return
+    for number, fold in enumerate(folds):
+        rows = numbers == number
+        if rows.any():
+            some = None if some_weights is None else some_weights[rows]
+            fold.update(Z[rows], Y[rows], some, overwrite=True)

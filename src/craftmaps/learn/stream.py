@@ -34,8 +34,6 @@ class FeatureStream(RowSums):
         As in `RowSums`; the map returns `n_features` columns.
     sample_rows : int, default=0
         Size of a uniform sample of rows, which calibrates probabilities and chooses alpha.
-    calibrates : bool, default=True
-        Whether to keep the sample when there are more rows than features.
     decay : float, default=1.0
         Factor on the weight of every earlier row when another row arrives.
     by_class : bool, default=False
@@ -71,7 +69,6 @@ class FeatureStream(RowSums):
         "decay": float,
         "n_forgotten": int,
         "by_class": bool,
-        "_calibrates": bool,
         "_doubles": bool | None,
         "_Z": np.ndarray,
         "_y": np.ndarray,
@@ -86,7 +83,6 @@ class FeatureStream(RowSums):
     decay = 1.0
     posterior: Posterior | None = None
     conformal: Conformal | None = None
-    _calibrates = True
 
     def __init__(
         self,
@@ -97,7 +93,6 @@ class FeatureStream(RowSums):
         encode: Encode,
         n_folds: int = 1,
         sample_rows: int = 0,
-        calibrates: bool = True,
         decay: float = 1.0,
         by_class: bool = False,
     ) -> None:
@@ -108,7 +103,6 @@ class FeatureStream(RowSums):
         self.sample = RowSample(sample_rows, n_features, dtype, decay)
         self.decay = decay
         self.n_forgotten = 0
-        self._calibrates = calibrates
         self.solution: Solution | None = None
         self.temperature: float | None = None
         self._closed = False  # whether the sums were dropped
@@ -151,7 +145,6 @@ class FeatureStream(RowSums):
             progress.advance(rows.stop - rows.start)
         progress.advance(n_rows - done)
         self.n_rows = before + n_rows
-        self._shed_sample()
 
     def remove(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Remove validated rows, as if they had never been added: all of them or none."""
@@ -171,7 +164,6 @@ class FeatureStream(RowSums):
         self.n_rows += other.n_rows
         self.n_forgotten += other.n_forgotten
         self.sample.merge(other.sample)
-        self._shed_sample()
         return self
 
     def emptied(self) -> "FeatureStream":
@@ -184,7 +176,6 @@ class FeatureStream(RowSums):
             self.encode,
             len(self.folds),
             self.sample.size,
-            self._calibrates,
             self.decay,
             self.by_class,
         )
@@ -265,10 +256,10 @@ class FeatureStream(RowSums):
     def _check_stored(self) -> None:
         check_stream(self)
 
-    def _shed_sample(self) -> None:
-        """Drop the sample if neither the temperature nor alpha needs it."""
-        if not self._calibrates and self.weight > self.n_features:
-            self.sample = RowSample(0, self.n_features, self.dtype)
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Leave out what files of 0.1.0 say about the sample of rows, which is always kept now."""
+        return {name: value for name, value in state.items() if name != "_calibrates"}
 
     def _forget_results(self) -> None:
         self.check_open()

@@ -1,4 +1,4 @@
-"""Cholesky factors and their inverses by LAPACK, while other threads run.
+"""Cholesky factors and their inverses by LAPACK, without the interpreter lock.
 
 The functions of `scipy.linalg.lapack` hold the interpreter lock, so that threads with a matrix each
 would wait for each other. These call the same routines at the addresses that SciPy gives to Cython
@@ -44,7 +44,7 @@ def factor(A: np.ndarray) -> bool:
 
 
 def solve(U: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """(U^T U)^-1 times the columns of `right`."""
+    """Return (U^T U)^-1 times the columns of `right`."""
     _check(U)
     solved = np.array(right, U.dtype, order="F", ndmin=2)
     n, failed = _integer(len(U)), _integer(0)
@@ -87,7 +87,7 @@ def invert(U: np.ndarray) -> None:
 
 
 def _check(matrix: np.ndarray) -> None:
-    """Complain about arrays in which the routines would write to wrong places."""
+    """Raise ValueError for arrays in which the routines would write to wrong places."""
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
     if not (square and matrix.flags.c_contiguous and matrix.flags.writeable):
         raise ValueError("a matrix that is changed in place must be square and C-ordered.")

@@ -29,8 +29,8 @@ _DOWN = (*DRAW, "principal", "auto")
 _H01 = ("auto", "append", "up", "none")
 _BUFFER_BYTES = 1 << 23  # size of a block of up-projected rows, unless they are folded directly
 _ROWS_PER_COMPONENT = 4  # rows needed to learn each direction of a principal subspace
-_MAX_PRINCIPAL_COMPONENTS = 1024  # down="auto" learns at most this many directions,
-_ACCEPTABLE_ERROR = 0.1  # and only if the expected error of a fold is larger than this
+_MAX_PRINCIPAL_COMPONENTS = 1024  # down="auto" learns at most this many directions
+_ACCEPTABLE_ERROR = 0.1  # with a smaller expected error of a fold, down="auto" learns nothing
 
 
 @storable

@@ -1,5 +1,6 @@
 """Read files that are larger than memory in blocks of rows."""
 
+import codecs
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from craftmaps.scale.files.paths import FORMATS, TABLES, common_format, expanded
 from craftmaps.scale.files.pieces import Piece, Position, cut
 from craftmaps.scale.files.read_ahead import read_ahead
 from craftmaps.scale.files.svmlight import SvmlightFiles
+from craftmaps.scale.files.text import UTF8
 from craftmaps.validation import check_choice, check_count
 
 _READERS: dict[str, Callable[[list[str], ReadOptions], "Files"]] = {
@@ -154,6 +156,7 @@ def read(
     table: bool | str = "auto",
     types: Mapping[Any, str] | None = None,
     decimal: str = ".",
+    encoding: str = "utf-8",
 ) -> Blocks:
     """Read files of any size as blocks (X, y) for `fit_blocks`.
 
@@ -211,6 +214,8 @@ def read(
         give the types of the training rows.
     decimal : {".", ","}, default="."
         The decimal separator in CSV files.
+    encoding : str, default="utf-8"
+        The encoding of CSV files, such as "latin-1", "cp1252" or "utf-16".
 
     Returns
     -------
@@ -269,6 +274,7 @@ def read(
         table=_checked_table(table, types, kind),
         types=_checked_types(types),
         decimal=decimal,
+        encoding=_checked_encoding(encoding, kind),
     )
     files: Files
     if kind == "npy":
@@ -283,9 +289,24 @@ def read(
         "layout": repr((kind, header, delimiter, n_columns, zero_based)),
         "table": repr((table, types, decimal)),
     }
+    if options.encoding != UTF8:
+        identity["encoding"] = options.encoding
     if weight is not None:
         identity["weight"] = repr(weight)
     return Blocks(files, options, identity)
+
+
+def _checked_encoding(encoding: Any, kind: str) -> str:
+    """Return the name by which Python knows an encoding."""
+    try:
+        name = codecs.lookup(encoding).name
+    except (LookupError, TypeError):
+        raise ValueError(
+            f"encoding must be the name of an encoding, such as 'latin-1', got {encoding!r}."
+        ) from None
+    if kind != "csv" and name != UTF8:
+        raise ValueError(f"encoding is for CSV files, and not for {kind}.")
+    return name
 
 
 def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
@@ -297,7 +318,7 @@ def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
             raise ValueError("types are for tables; leave out types or table=False.")
         return "auto" if table == "auto" else bool(table)
     if table is True or types:
-        raise ValueError(f"{kind} files contain arrays; only CSV and Parquet files are tables.")
+        raise ValueError(f"{kind} files hold arrays; tables are read from CSV and Parquet files.")
     return False
 
 

@@ -1,4 +1,4 @@
-"""Which preparation, kernel and map suit these rows: the search behind feature_map="auto"."""
+"""The search for a preparation, a kernel and a map, behind feature_map="auto"."""
 
 from craftmaps.search.auto_map import AutoMap
 from craftmaps.search.report import Report as Report

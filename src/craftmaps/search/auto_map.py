@@ -1,4 +1,4 @@
-"""A feature map that chooses its scaling, kernel and size by itself."""
+"""A feature map that chooses its own scaling, kernel and size."""
 
 from typing import Any
 
@@ -16,13 +16,14 @@ from craftmaps.search.clock import Clock
 from craftmaps.search.preparation import Scaling
 from craftmaps.search.report import Report
 from craftmaps.search.rounds import halving
-from craftmaps.search.sized import feature_map, sized_round
+from craftmaps.search.sized import affordable_size, feature_map, sized_round
 from craftmaps.search.targets import is_classification
 from craftmaps.search.trials import Rows, Trial
+from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 
 MIN_ROWS = 10  # fewer rows cannot tell kernels apart
-_SHARE_OF_SEARCH = 0.5  # of a training time
+_SHARE_OF_SEARCH = 0.5  # share of a budget of training time
 
 
 @storable
@@ -45,7 +46,8 @@ class AutoMap(FeatureMap):
     budget : int, str or None, default=None
         A number of components; a training time, "10s" or "5min", half of which is for the search;
         a memory for training, "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes
-        one component for each row if there are at most 4,096 rows, otherwise 2,048 components.
+        one component for each row if there are at most 4,096 rows. With more rows, the number of
+        components falls to 2,048.
     n_rows : int or None, default=None
         Total number of rows that a learner will see, if `fit` gets only a sample of them.
     images : bool or (height, width), default=False
@@ -63,6 +65,8 @@ class AutoMap(FeatureMap):
     alpha_ : float or None
         The best penalty of kernel ridge regression in the search. Learners start their own search
         for alpha from it.
+    target_ends_ : ndarray of shape (2, n_targets) or None
+        The least and the largest target; None for classes.
 
     See Also
     --------
@@ -81,6 +85,7 @@ class AutoMap(FeatureMap):
     feature_map_: FeatureMap
     report_: Report | None
     alpha_: float | None
+    target_ends_: np.ndarray | None
 
     def __init__(
         self,
@@ -123,19 +128,21 @@ class AutoMap(FeatureMap):
         y = np.asarray(y)
         if len(y) != X.shape[0]:
             raise ValueError(f"y has {len(y)} targets for the {X.shape[0]} rows of X.")
-        chosen, report, alpha = self._searched(X, y, is_classification(self.task, y), rng)
+        classification = is_classification(self.task, y)
+        chosen, report, alpha = self._searched(X, y, classification, rng)
         fitted = chosen.fit(X, y)
         return {
             "feature_map_": fitted,
             "report_": report,
             "alpha_": alpha,
+            "target_ends_": None if classification else _ends(y),
             "_n_features_out": int(fitted._n_features_out),
         }
 
     def _searched(
         self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
     ) -> tuple[FeatureMap, Report | None, float | None]:
-        """The map to fit, how it was found, and the penalty that suited it."""
+        """Return the map to fit, the report of the search, and the best penalty."""
         shape = self._shape_of_images(X)
         budget, seed = Budget.parse(self.budget), int(rng.integers(2**31))
         total = max(X.shape[0], self.n_rows or 0)
@@ -150,11 +157,12 @@ class AutoMap(FeatureMap):
         left = (budget.seconds or np.inf) - clock.elapsed
         n_classes = len(np.unique(y)) if classification else 0
         size = budget.components(total, X.shape[1], left, n_classes)
-        if size < len(rows) and clock.has_time:
-            rounds.append(sized_round(rows, rounds, size, total, seed))
+        trial_size = affordable_size(size, total, X.shape[1], clock.remaining)
+        if size < len(rows) and clock.has_time and trial_size:
+            rounds.append(sized_round(rows, rounds, size, total, seed, trial_size))
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
-        alpha = best.alpha if np.isfinite(best.alpha) else None  # nothing beats the mean
+        alpha = best.alpha if np.isfinite(best.alpha) else None  # infinite if the mean is best
         if best.candidate.is_linear:
             size = min(size, X.shape[1] + 1)  # the dimension of all linear functions
         return feature_map(best.candidate, size, X.shape[0], seed), report, alpha
@@ -176,6 +184,8 @@ class AutoMap(FeatureMap):
             and inner.n_features_in_ == self.n_features_in_
             and inner._n_features_out == self._n_features_out,
         )
+        if self.target_ends_ is not None:
+            expect_array("target_ends_", self.target_ends_, "f", (2, None))
 
     def _onnx(self, g: Any, x: str) -> str:
         return onnx_features(g, x, self.feature_map_)
@@ -186,8 +196,14 @@ class AutoMap(FeatureMap):
         return tags
 
 
+def _ends(y: np.ndarray) -> np.ndarray:
+    """The least and the largest target, in one column for each of several targets."""
+    columns = y.reshape(len(y), -1).astype(np.float64)
+    return np.stack([columns.min(axis=0), columns.max(axis=0)])
+
+
 def is_constant(rows: Any) -> bool:
-    """Whether all rows, or all targets, are the same."""
+    """Whether all rows, or all targets, are equal."""
     if sparse.issparse(rows):
         return bool((rows.max(axis=0) != rows.min(axis=0)).nnz == 0)
     return bool((rows == rows[:1]).all())

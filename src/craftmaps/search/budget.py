@@ -1,4 +1,4 @@
-"""What a user can afford, and the number of components that this pays for."""
+"""Budgets of a search, and the number of components that they allow."""
 
 import re
 import time
@@ -11,21 +11,22 @@ import numpy as np
 from craftmaps.validation import is_integer
 
 DEFAULT_COMPONENTS = 2048
-EXACT_ROWS = 4096  # up to which the default is a component for each row: an exact kernel machine
-MOST_COMPONENTS = 8192  # of an unlimited budget: their sums take half a gigabyte
+EXACT_ROWS = 4096  # with fewer rows, the default is a component per row: an exact kernel machine
+MOST_COMPONENTS = 8192  # limit of an unlimited budget, whose sums take half a gigabyte
 _SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES_OF = {"kb": 1e3, "mb": 1e6, "gb": 1e9}
 _SIZES = sorted(size * 2**k for k in range(4, 13) for size in (2, 3))  # 32, 48, 64, 96, ...
-_SHARE_OF_FIT = 0.5  # of the time that is left after the search: the estimate is rough
-_PASSES = 300  # over the features, with a search of the penalty and several folds of rows
-_PROBE = 512  # size of the matrices that measure the speed of the machine
+_SHARE_OF_FIT = 0.5  # share of the time after the search to plan with, as estimates are rough
+_PASSES = 300  # passes over the features, including the search for alpha and several folds
+_PROBE = 512  # size of the matrices for measuring the speed of the machine
 
 
 @dataclass(frozen=True)
 class Budget:
-    """`kind` is "default", "components", "training" (seconds), "memory" (bytes) or "predicting".
+    """A limit of a kind, with its amount.
 
-    The `amount` of "predicting" is seconds for a row.
+    `kind` is "default", "components", "training" (in seconds), "memory" (in bytes) or "predicting"
+    (in seconds per row).
     """
 
     kind: str
@@ -56,24 +57,25 @@ class Budget:
 
     @property
     def seconds(self) -> float | None:
-        """The training time that is allowed, None if it is not limited."""
+        """The allowed training time in seconds, or None if it is not limited."""
         return self.amount if self.kind == "training" else None
 
     def components(self, n_rows: int, n_columns: int, remaining: float, n_classes: int = 0) -> int:
-        """The largest number of components that this pays for, and no more than there are rows.
+        """Return the largest number of components within the budget, at most one per row.
 
         Parameters
         ----------
         n_rows, n_columns : int
-            All rows that will be learned from, and the columns that a kernel sees.
+            Number of all training rows, and of the columns of prepared rows.
         remaining : float
-            Seconds that are left of a training time.
+            Remaining training time in seconds.
         n_classes : int
-            0 for regression. Classes are learned in passes, which take time, too.
+            0 for regression. Classes take time for passes over the features.
         """
-        if self.kind == "default" and n_rows <= EXACT_ROWS:
-            return n_rows
-        if self.kind in ("default", "components"):
+        if self.kind == "default":  # the sums of more rows cost no more than those of EXACT_ROWS
+            affordable = int((EXACT_ROWS**3 / n_rows) ** 0.5)
+            return min(max(affordable, DEFAULT_COMPONENTS), n_rows)
+        if self.kind == "components":
             return min(int(self.amount), n_rows)
         affordable = 0
         for size in (*_SIZES, n_rows):
@@ -89,25 +91,26 @@ class Budget:
         if self.kind == "memory":
             return training_bytes(size, n_rows) <= self.amount
         if self.kind == "predicting":
-            return 2 * size * (n_columns + size) / _operations_per_second() <= self.amount
+            return 2 * size * (n_columns + size) / operations_per_second() <= self.amount
         operations = training_operations(size, n_rows, n_columns, n_classes)
-        seconds = operations / _operations_per_second()
+        seconds = operations / operations_per_second()
         return seconds <= _SHARE_OF_FIT * remaining
 
 
 def training_bytes(n_components: int, n_rows: int) -> int:
-    """About how much a learner holds in float64: sums, a factor, and blocks of features."""
+    """Estimate the memory of a fit in float64: sums, a factor, and blocks of features."""
     return 8 * (3 * n_components**2 + min(n_rows, 4096) * n_components)
 
 
 def training_operations(size: int, n_rows: int, n_columns: int, n_classes: int = 0) -> float:
-    """Floating-point operations of a fit: features, sums, factors for ten alphas, and passes."""
+    """Estimate the operations of a fit: features, sums, factors for ten alphas, and passes."""
     passes = 4.0 * _PASSES * n_rows * size * n_classes
     return 2.0 * n_rows * size * (n_columns + 1.5 * size) + 6.0 * size**3 + passes
 
 
 @cache
-def _operations_per_second() -> float:
+def operations_per_second() -> float:
+    """Floating-point operations of a matrix product, on all threads."""
     matrix = np.ones((_PROBE, _PROBE))
     matrix @ matrix
     start = time.perf_counter()

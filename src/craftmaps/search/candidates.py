@@ -9,7 +9,7 @@ from sklearn.base import clone
 from craftmaps.kernels import Gaussian, Laplacian, Matern, Polynomial, Sum
 from craftmaps.search.preparation import Preparation
 
-# Inverse lengths in units of 1 / median distance. Rough kernels may be far wider than that.
+# Inverse lengths in units of 1 / median distance. Good rough kernels may be far wider.
 _INVERSE_LENGTHS: dict[str, tuple[float, ...]] = {
     "gaussian": (0.25, 1.0, 4.0),
     "matern32": (0.125, 0.5, 2.0),
@@ -17,15 +17,14 @@ _INVERSE_LENGTHS: dict[str, tuple[float, ...]] = {
     "laplacian": (0.125, 0.5, 2.0),
 }
 _DEGREES = (1, 3, 5)
-STEP = 2.0  # from one width to its neighbors
+STEP = 2.0  # ratio of neighboring widths
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A preparation of rows and a kernel of the prepared rows, its gamma a number.
+    """A preparation of rows, and a kernel for prepared rows with a number as gamma.
 
-    `alpha` is the penalty that suited it, or a candidate like it, on fewer rows. None stands for no
-    idea.
+    `alpha` is the best penalty of this or a similar candidate on fewer rows, or None if unknown.
     """
 
     preparation: Preparation
@@ -47,7 +46,7 @@ class Candidate:
 
     @property
     def key(self) -> tuple[Preparation, str]:
-        """Equal candidates have equal keys."""
+        """A key that is equal for equal candidates."""
         return self.preparation, repr(self.kernel)
 
     def gram(self, prepared: Any) -> np.ndarray:
@@ -56,7 +55,7 @@ class Candidate:
 
     @property
     def kernel_text(self) -> str:
-        """The kernel on one line, a sum with plus signs between its terms."""
+        """The kernel as text on one line, with plus signs between the terms of a sum."""
         terms = self.kernel.kernels if isinstance(self.kernel, Sum) else [self.kernel]
         return " + ".join(map(repr, terms))
 
@@ -65,7 +64,7 @@ class Candidate:
 
 
 def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:
-    """Kernels of several families and widths for rows that were prepared."""
+    """Return kernels of several families and widths for prepared rows."""
     length = 1 / float(Matern(gamma="median").resolved(prepared).gamma)
     taxicab = 1 / float(Laplacian(gamma="median").resolved(prepared).gamma)
     kernels: list[Any] = []
@@ -78,18 +77,18 @@ def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:
             else:
                 nu = 1.5 if name == "matern32" else 0.5
                 kernels.append(Matern(nu=nu, gamma=_rounded(factor / length)))
-    if preparation.unit_norm:  # polynomials of long rows explode outside of the training range
+    if preparation.unit_norm:  # polynomials of long rows grow fast outside the training range
         kernels += [Polynomial(degree, gamma=1.0, coef0=1.0) for degree in _DEGREES]
     return [Candidate(preparation, kernel) for kernel in kernels]
 
 
 def linear(preparation: Preparation) -> Candidate:
-    """A linear model of the columns."""
+    """Return the candidate that is a linear model of the columns."""
     return Candidate(preparation, Polynomial(1, gamma=1.0, coef0=1.0), alpha=1.0)
 
 
 def neighbors(candidate: Candidate) -> list[Candidate]:
-    """The same kernel, a step wider and a step narrower; none for kernels without a width."""
+    """Return the same kernel one step wider and one step narrower, if it has a width."""
     if isinstance(candidate.kernel, Polynomial):
         return []
     return [
@@ -106,5 +105,5 @@ def _widened(kernel: Any, factor: float) -> Any:
 
 
 def _rounded(gamma: float) -> float:
-    """Three digits are enough for a width, and are easy to read."""
+    """Round to three digits, which are enough for a width and easy to read."""
     return float(f"{gamma:.3g}")

@@ -1,4 +1,4 @@
-"""Kernel ridge regression with the exact kernel of a few rows, judged by leaving out each row.
+"""Kernel ridge regression with the exact kernel of a few rows, judged by leave-one-out errors.
 
 With A = K + alpha I, the coefficients are c = A^-1 y, and leaving out row i changes its residual
 from y_i - f(x_i) to c_i / [A^-1]_ii. One Cholesky factor and its inverse give both for one alpha.
@@ -14,10 +14,10 @@ from craftmaps.loops import cholesky
 from craftmaps.search.targets import Targets
 
 _LEAST_ALPHA, _LARGEST_ALPHA = -7, 2  # powers of ten, in units of the mean of the diagonal of K
-_STEP = 0.5  # of a power of ten
-_FAR = 1.15  # ratio of scores that another alpha half a decade away does not make up for
-_CLEARLY = 0.997  # share of a score that must be left for a step to a smaller alpha
-_FIRST_ROWS = 200  # on which all alphas are tried, and beyond which
+_STEP = 0.5  # step of the exponent
+_FAR = 1.15  # a score this much above the bar does not reach it with another alpha
+_CLEARLY = 0.997  # a step to a smaller alpha must lower the score to this share
+_FIRST_ROWS = 200  # rows on which all alphas are tried
 _SINGLE_ALPHA = 3e-3  # single precision decides as double does: scores differ by 1e-5
 
 
@@ -29,9 +29,9 @@ class Judged:
     ----------
     alpha : float
     score : float
-        The score of the left-out predictions, by which kernels are compared.
+        The score of the leave-one-out predictions, which compares kernels.
     predicted : ndarray of shape (n_rows, n_columns)
-        What is predicted for each row when it is left out.
+        Leave-one-out predictions.
     """
 
     alpha: float
@@ -42,11 +42,11 @@ class Judged:
 def judge(
     K: np.ndarray, targets: Targets, near: float | None = None, bar: float = np.inf
 ) -> Judged:
-    """The alpha whose left-out predictions are best.
+    """Find the alpha with the best leave-one-out predictions.
 
-    Steps of half a decade begin at an alpha that must be `near`, and go on while predictions get
-    better. Without one, they begin at the alpha that is best for the first rows. There is no step
-    from a score that is far above the `bar`, which another kernel has reached.
+    If the best alpha is known to be `near` a value, the search starts there, otherwise at the best
+    alpha for the first rows. It takes steps of half a decade while predictions improve. It stops at
+    once if the score is far above `bar`, the score of another kernel.
     """
     if near is None or not near > 0:
         few = slice(_FIRST_ROWS)
@@ -59,7 +59,7 @@ def judge(
 
 
 def _scanned(K: np.ndarray, targets: Targets) -> Judged:
-    """The best of all alphas in decades, and then half a decade around the best one."""
+    """Try all whole decades, and then half a decade around the best one."""
     values, vectors = np.linalg.eigh(K)  # lets other threads run, unlike scipy.linalg.eigh
     spectrum = _Spectrum(np.maximum(values, 0.0), vectors, vectors**2, targets.Y)
 
@@ -83,14 +83,14 @@ def _judged(alpha: float, predicted: np.ndarray, targets: Targets) -> Judged:
 
 
 def _scale(K: np.ndarray) -> float:
-    """The mean of the diagonal of K, the unit of alpha."""
+    """Return the mean of the diagonal of K, the unit of alpha."""
     return float(np.trace(K)) / len(K)
 
 
 def judge_unseen(K: np.ndarray, targets: Targets, unseen: np.ndarray, near: float) -> Judged:
-    """The alpha with which the other rows predict the `unseen` ones best, searched from `near`.
+    """Find the alpha with which the other rows predict the `unseen` rows best, from `near` on.
 
-    `predicted` has the unseen rows only. One factor of the other rows is all that an alpha costs.
+    `predicted` has the unseen rows only. Each alpha costs one factor of the other rows.
     """
     seen = ~unseen
     inner, across, held = K[np.ix_(seen, seen)], K[np.ix_(unseen, seen)], targets.rows(unseen)
@@ -98,7 +98,7 @@ def judge_unseen(K: np.ndarray, targets: Targets, unseen: np.ndarray, near: floa
     centered = targets.Y[seen] - middle
 
     def at(alpha: float) -> Judged:
-        predicted = across @ cholesky.solve(_factor(inner, alpha), centered) + middle
+        predicted = across @ cholesky.solve(factor(inner, alpha), centered) + middle
         return _judged(alpha, predicted, held)
 
     return _walked(at, _scale(K), near)
@@ -107,10 +107,10 @@ def judge_unseen(K: np.ndarray, targets: Targets, unseen: np.ndarray, near: floa
 def _walked(
     at: Callable[[float], Judged], scale: float, near: float, hopeless: float = np.inf
 ) -> Judged:
-    """The best alpha in steps down from one that is near, or up if the first step is no better.
+    """Find the best alpha in steps down from `near`, or up if the first step is no better.
 
-    `scale` is the mean of the diagonal of the kernel matrix. There are no steps from a score that
-    is `hopeless`.
+    `scale` is the mean of the diagonal of the kernel matrix. If the first score is above
+    `hopeless`, there are no steps.
     """
     exponent = float(np.clip(np.log10(near / scale), _LEAST_ALPHA, _LARGEST_ALPHA))
     first = best = at(scale * 10.0**exponent)
@@ -128,18 +128,18 @@ def _walked(
     return best
 
 
-def _factor(K: np.ndarray, alpha: float) -> np.ndarray:
-    """The Cholesky factor of K + alpha I, an upper triangle; below it is what K has there."""
-    factor = K.copy(order="C")
-    np.einsum("ii->i", factor)[:] += factor.dtype.type(alpha)
-    if not cholesky.factor(factor):
+def factor(K: np.ndarray, alpha: float) -> np.ndarray:
+    """Return the upper Cholesky factor of K + alpha I; entries below the diagonal are from K."""
+    A = K.copy(order="C")
+    A[np.diag_indices_from(A)] += A.dtype.type(alpha)
+    if not cholesky.factor(A):
         raise np.linalg.LinAlgError(f"the kernel matrix is not positive definite: {alpha=:.3g}")
-    return factor
+    return A
 
 
 @dataclass(frozen=True)
 class _LeftOut:
-    """Left-out predictions for one alpha, in single precision if alpha is large enough for it."""
+    """Leave-one-out predictions for one alpha, in single precision if alpha is large enough."""
 
     K: np.ndarray
     upper: np.ndarray
@@ -154,18 +154,18 @@ class _LeftOut:
     def __call__(self, alpha: float) -> np.ndarray:
         many_rows = len(self.K) > _FIRST_ROWS
         is_single = many_rows and alpha >= _SINGLE_ALPHA * _scale(self.K)
-        inverse = _factor(self.single if is_single else self.upper, alpha)
+        inverse = factor(self.single if is_single else self.upper, alpha)
         cholesky.invert(inverse)
         centered = self.Y - self.Y.mean(axis=0)
         coef = _applied(inverse, centered)
-        if is_single:  # what single precision has lost of the coefficients
+        if is_single:  # a correction for the digits that single precision has lost
             coef += _applied(inverse, centered - self.K @ coef - alpha * coef)
         diagonal = np.einsum("ij,ij->i", inverse, inverse, dtype=np.float64)
         return np.asarray(self.Y - coef / diagonal[:, None])
 
 
 def _applied(inverse: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """A^-1 times columns, from the inverse of its factor, in float64."""
+    """Return A^-1 times columns in float64, from the inverse of its factor."""
     return np.asarray(inverse @ (inverse.T @ right.astype(inverse.dtype)), dtype=np.float64)
 
 
@@ -177,7 +177,7 @@ class _Spectrum:
     Y: np.ndarray
 
     def left_out(self, alphas: np.ndarray) -> Iterator[np.ndarray]:
-        """Left-out predictions for each alpha, from one product for all."""
+        """Yield leave-one-out predictions for each alpha."""
         n, k = self.Y.shape
         shrunk = 1 / (self.values[:, None] + alphas)
         rotated = self.vectors.T @ (self.Y - self.Y.mean(axis=0))

@@ -1,9 +1,9 @@
 """A metric learned from the gradients of kernel models (recursive feature machines).
 
-Directions in which predictions do not change need no distance. With G the mean of grad f grad f^T
-over rows, distances are those of rows times G^power, or times a power of its diagonal: weights of
-columns. Each step takes the gradients of a model of rows that are seen through the metric of the
-step before (Radhakrishnan et al., Science 383, 2024).
+Directions in which predictions do not change should not add to distances. Let G be the mean of
+grad f grad f^T over rows. The metric multiplies rows by G^power, or by a power of its diagonal,
+which are weights of columns. Each step takes the gradients of a model for the rows of the previous
+step (Radhakrishnan et al., Science 383, 2024).
 """
 
 from collections.abc import Iterator
@@ -16,36 +16,36 @@ from scipy import sparse
 
 from craftmaps.kernels import Gaussian, Laplacian, Matern
 from craftmaps.kernels.gradients import gradient_products
+from craftmaps.loops import cholesky
 from craftmaps.search.candidates import Candidate
-from craftmaps.search.exact import Judged, judge, judge_unseen
+from craftmaps.search.exact import Judged, factor, judge, judge_unseen
 from craftmaps.search.preparation import Lesson
 from craftmaps.search.targets import Targets
 from craftmaps.search.trials import Rows, Trial
 from craftmaps.threads import on_threads
 
-_MAX_COLUMNS_OF_TARGETS = 16  # whose gradients are computed
+_MAX_COLUMNS_OF_TARGETS = 16  # targets whose gradients are computed
 _MAX_LAPLACIAN_COLUMNS = 300
-_MAX_ROTATED_COLUMNS = 100  # more directions than a thousand rows can tell
+_MAX_ROTATED_COLUMNS = 100  # a thousand rows are too few to learn more directions
 _LARGEST_ALPHA = 0.01  # a larger penalty would flatten the gradients
 _POWERS = (0.25, 0.5)
 _FEW_ROWS = 700
 _MAX_STEPS = 6
-_UNSEEN = 3  # one row in three judges the metric, and is not used to find it
-_FRESH_ROWS = 300  # from which rows that nothing was chosen by judge the metric
-_CLEAR_GAIN = 0.96  # share of the score that a metric must reach to be taken,
-_DEVIATIONS = 2.0  # and by so many standard errors squared errors must be smaller
-_LEAST_RATIO = 0.05  # of losses of left-out rows that the metric knows, and that it does not know
-_HOPEFUL = 1.3  # ratio to the best score, beyond which a kernel does not win with a metric
+_UNSEEN = 3  # one row in three judges the metric instead of teaching it
+_FRESH_ROWS = 300  # with so many rows that were not used before, they judge the metric
+_CLEAR_GAIN = 0.96  # a metric must lower the score to this share,
+_DEVIATIONS = 2.0  # and squared errors by this many standard errors
+_LEAST_RATIO = 0.05  # least ratio of the left-out losses of taught rows and unseen rows
+_HOPEFUL = 1.3  # a kernel whose score is this much above the best does not win with a metric
 
 
 def with_metric(rows: Rows, rounds: list[list[Trial]]) -> Candidate | None:
-    """The best candidate of the last round with a learned metric, if that is clearly better.
+    """Return the best candidate of the last round with a learned metric, if it is clearly better.
 
-    Few rows tell how to learn: which candidate to start from, weights or directions, the power and
-    the number of steps. Leaving out a row that had a part in the metric would be no test of it, so
-    that steps are judged by rows that had none. The metric of all rows of the round is then
-    compared with the best candidate as it was, on rows that nothing was chosen by, if there are
-    any.
+    A few rows decide how to learn: from which candidate, weights or directions, the power and the
+    number of steps. The leave-one-out error of a row that the metric was learned from would be too
+    low, so other rows judge the steps. Then the metric is learned from all rows of the round and
+    compared with the best candidate without it, on rows that were not used before if there are any.
     """
     n, best = rounds[-1][0].n_rows, rounds[-1][0].candidate
     few = _MetricSearch.of(rows, min(n, _FEW_ROWS))
@@ -69,7 +69,7 @@ def with_metric(rows: Rows, rounds: list[list[Trial]]) -> Candidate | None:
 
 
 def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
-    """The best candidate that has gradients, the best that can rotate, and the best with levels."""
+    """Return the best candidates with gradients, with rotations, and with levels."""
     hopeful = [
         trial.candidate
         for trials in reversed(rounds)
@@ -84,7 +84,7 @@ def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
 
 
 def _is_clear(rows: Rows, n: int, plain: Candidate, chosen: Candidate) -> bool:
-    """Whether a metric that was chosen on the first n rows beats the candidate without it."""
+    """Whether a metric chosen on the first n rows clearly beats the candidate without it."""
     fresh = np.arange(min(2 * n, len(rows))) >= n
     enough = fresh.sum() >= _FRESH_ROWS
     search = _MetricSearch(rows, fresh) if enough else _MetricSearch.of(rows, n)
@@ -100,20 +100,20 @@ def has_gradients(candidate: Candidate, rows: Any) -> bool:
     """Whether weights of columns can be learned with this kernel for rows like these."""
     if sparse.issparse(rows):
         return False
-    if isinstance(candidate.kernel, Laplacian):  # whose signs cost a matrix for each column
+    if isinstance(candidate.kernel, Laplacian):  # its gradients need a matrix for each column
         return bool(rows.shape[1] <= _MAX_LAPLACIAN_COLUMNS)
     return isinstance(candidate.kernel, Gaussian | Matern)
 
 
 def can_rotate(candidate: Candidate, rows: Any) -> bool:
-    """Whether directions other than those of the columns can be learned: not for L1 distances."""
+    """Whether directions can be learned, and not only weights of columns; not for L1 distances."""
     rotates = isinstance(candidate.kernel, Gaussian | Matern)
     return rotates and has_gradients(candidate, rows) and 1 < rows.shape[1] <= _MAX_ROTATED_COLUMNS
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a metric is learned: for which candidate, by which power, and whether it may rotate."""
+    """How to learn a metric: the candidate, the power, and whether it may rotate."""
 
     candidate: Candidate
     full: bool
@@ -122,25 +122,25 @@ class Recipe:
 
 @dataclass(frozen=True)
 class _MetricSearch:
-    """Metrics from the first rows that are not `unseen`, judged by those that are."""
+    """Metrics that are learned from some rows and judged by the `unseen` rows."""
 
     rows: Rows
     unseen: np.ndarray
 
     @classmethod
     def of(cls, rows: Rows, n: int) -> "_MetricSearch":
-        """A third of the first n rows are unseen."""
+        """Make a third of the first n rows unseen."""
         return cls(rows, np.arange(n) % _UNSEEN == 0)
 
     def judged(self, candidate: Candidate) -> Judged:
-        """The alpha with which the other rows predict the unseen ones best."""
+        """Find the alpha with which the other rows predict the unseen rows best."""
         n = len(self.unseen)
         K = candidate.gram(self.rows.prepared(candidate.preparation, n))
         near = candidate.alpha or _LARGEST_ALPHA
         return judge_unseen(K, self.rows.targets(slice(n)), self.unseen, near)
 
     def best_of(self, recipe: Recipe) -> tuple[float, Recipe, int] | None:
-        """The best score of the steps of a recipe, which end when the score does not fall."""
+        """Return the best score of a recipe, whose steps end when the score stops falling."""
         best: tuple[float, Recipe, int] | None = None
         for n_steps, step in enumerate(islice(self.steps(recipe), _MAX_STEPS), start=1):
             score = self.judged(step).score
@@ -150,7 +150,7 @@ class _MetricSearch:
         return best
 
     def steps(self, recipe: Recipe) -> Iterator[Candidate]:
-        """Versions of a candidate whose metric was learned once, twice, and so on."""
+        """Yield the candidate with a metric that was learned in one step, two steps, and so on."""
         preparation, n = recipe.candidate.preparation, len(self.unseen)
         targets = self.rows.targets(slice(n)).rows(~self.unseen)
         d = self.rows.prepared(preparation, n).shape[1]
@@ -159,7 +159,7 @@ class _MetricSearch:
         while metric is not None:
             prepared = self.rows.prepared(step.preparation, n)[~self.unseen]
             products = _products(step, prepared, targets, recipe.full)
-            # by the chain rule, gradients by the columns as they were before the metric
+            # The chain rule gives gradients by the columns before the metric.
             products = metric @ products @ metric if recipe.full else products * metric**2
             metric = _power(products, recipe.power)
             if metric is not None:
@@ -168,7 +168,7 @@ class _MetricSearch:
                 yield step
 
     def rated(self, candidate: Candidate) -> Candidate:
-        """The candidate, with the left-out loss of the rows of its metric over that of others."""
+        """Return the candidate with the ratio of left-out losses of taught and unseen rows."""
         n = len(self.unseen)
         targets = self.rows.targets(slice(n))
         K = candidate.gram(self.rows.prepared(candidate.preparation, n))
@@ -182,15 +182,14 @@ class _MetricSearch:
 def _products(
     candidate: Candidate, prepared: np.ndarray, targets: Targets, full: bool
 ) -> np.ndarray:
-    K = candidate.gram(prepared)
-    K[np.diag_indices_from(K)] += min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
+    alpha = min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
     Y = targets.Y[:, :_MAX_COLUMNS_OF_TARGETS]
-    coef = np.linalg.solve(K, Y - Y.mean(axis=0))
+    coef = cholesky.solve(factor(candidate.gram(prepared), alpha), Y - Y.mean(axis=0))
     return gradient_products(candidate.kernel, prepared, coef, full)
 
 
 def _power(products: np.ndarray, power: float) -> np.ndarray | None:
-    """Products to a power, so that all columns together keep their weight; None if all are 0."""
+    """Return a power of the products, scaled to keep the total weight; None if all are 0."""
     if products.ndim == 1:
         largest = float(products.max(initial=0.0))
         if not largest > 0:

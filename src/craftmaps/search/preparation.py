@@ -1,4 +1,4 @@
-"""How rows are prepared before a kernel sees them: by a `ScaledMap`, or by an `ImageMap`."""
+"""Preparations of rows for a kernel, by a `ScaledMap` or an `ImageMap`."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -13,39 +13,39 @@ from craftmaps.maps.scaled import applied_scaling, fitted_scaling, multiplied
 
 Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
-_MANY_COLUMNS = 100  # from which rows may be images or texts, whose columns have equal units
-_EQUAL_RANGES = 0.5  # share of the largest range that half of the columns reach if units are equal
-_MOST_LEVELS = 150  # in all columns
-_MOST_CELLS = 5  # per side of the grid of gradients, the default of ImageMap
+_MANY_COLUMNS = 100  # with so many columns, rows may be images or texts with equal units
+_EQUAL_RANGES = 0.5  # units are equal if half of the columns have this share of the largest range
+_MOST_LEVELS = 150  # levels in all columns together
+_MOST_CELLS = 5  # cells per side of the grid of gradients, the default of ImageMap
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What weights were learned from.
+    """The rows that weights were learned from.
 
     Attributes
     ----------
     n_rows : int
     ratio : float
-        The left-out loss of these rows over that of others, below 1: leaving out a row does not
-        take back what the weights know of it.
+        The left-out loss of these rows, relative to the loss of other rows. It is below 1, because
+        the weights were learned from rows that are left out.
     """
 
     n_rows: int
     ratio: float = 1.0
 
     def factor(self, n_rows: int) -> float:
-        """Factor from the left-out loss of so many rows to the loss of rows that taught nothing."""
+        """Return the factor from the left-out loss of n_rows rows to the loss of new rows."""
         share = min(1.0, self.n_rows / n_rows)
         return 1 / (1 - share * (1 - self.ratio))
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Scaling of columns, of rows, and weights of columns, by the parameters of `ScaledMap`.
+    """Scaling of columns and rows, with the parameters of `ScaledMap`.
 
-    Weights may be a matrix, row by row, and `learned` is there if they come from the targets.
-    `levels` are those of a `LevelsMap`, which come first.
+    Weights may be a matrix, row by row. `learned` is set if they come from the targets. `levels`
+    are the levels of a `LevelsMap` before the scaling.
     """
 
     columns: str = "standard"
@@ -55,7 +55,7 @@ class Scaling:
     levels: tuple[tuple[float, float], ...] | None = None
 
     def around(self, feature_map: Any) -> ScaledMap | LevelsMap:
-        """The map of rows that are prepared in this way."""
+        """Return a map that prepares rows in this way for `feature_map`."""
         weights = None if self.weights is None else np.array(self.weights)
         scaled = ScaledMap(
             feature_map, columns=self.columns, unit_norm=self.unit_norm, weights=weights
@@ -63,7 +63,7 @@ class Scaling:
         return scaled if self.levels is None else LevelsMap(scaled, levels=np.array(self.levels))
 
     def applied(self, X: Any) -> Any:
-        """Rows prepared by their own columns, in float64."""
+        """Fit this preparation to the rows, and return the prepared rows in float64."""
         if self.levels is not None:
             X = with_levels(X, np.array(self.levels))
         fitted = fitted_scaling(X, self.columns, self.weights)
@@ -71,11 +71,11 @@ class Scaling:
         return prepared.astype(np.float64, copy=False)
 
     def weighted(self, weights: np.ndarray, learned: Lesson) -> "Scaling":
-        """The same preparation, followed by learned weights of columns, or by a matrix."""
+        """Return the same preparation with learned weights of columns, or with a matrix."""
         return replace(self, weights=_combined(self.weights, weights), learned=learned)
 
     def is_like(self, other: "Preparation") -> bool:
-        """Whether both scale columns and rows in the same way, whatever their weights."""
+        """Whether both scale columns and rows in the same way, with any weights."""
         if not isinstance(other, Scaling) or self.levels != other.levels:
             return False
         return self.columns == other.columns and self.unit_norm == other.unit_norm
@@ -91,23 +91,23 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gray images of a shape (height, width), seen as oriented gradients by `ImageMap`."""
+    """Oriented gradients of gray images of a shape (height, width), as in `ImageMap`."""
 
     shape: tuple[int, int]
     weights: Weights | None = None
     learned: Lesson | None = field(default=None, compare=False)
-    unit_norm: ClassVar[bool] = True  # the lengths of all rows of gradients
+    unit_norm: ClassVar[bool] = True  # rows of gradients have length 1
     levels: ClassVar[None] = None
 
     def around(self, feature_map: Any) -> ImageMap:
-        """The map of the gradients of images."""
+        """Return a map that passes the gradients of images to `feature_map`."""
         if self.weights is not None:
             weights = np.array(self.weights)
             feature_map = ScaledMap(feature_map, unit_norm=False, weights=weights)
         return ImageMap(feature_map, cells=image_cells(self.shape), shape=self.shape)
 
     def applied(self, X: Any) -> np.ndarray:
-        """The gradients of images, in float64."""
+        """Return the gradients of images in float64."""
         prepared = gradients(X, cells=image_cells(self.shape), shape=self.shape)
         weighted = (
             prepared if self.weights is None else multiplied(prepared, np.array(self.weights))
@@ -115,11 +115,11 @@ class Gradients:
         return np.asarray(weighted, dtype=np.float64)
 
     def weighted(self, weights: np.ndarray, learned: Lesson) -> "Gradients":
-        """The same gradients with learned weights, or times a matrix."""
+        """Return the same gradients with learned weights, or with a matrix."""
         return replace(self, weights=_combined(self.weights, weights), learned=learned)
 
     def is_like(self, other: "Preparation") -> bool:
-        """Whether the other one takes gradients too, whatever their weights."""
+        """Whether the other preparation computes gradients too, with any weights."""
         return isinstance(other, Gradients)
 
     def __str__(self) -> str:
@@ -130,7 +130,7 @@ Preparation = Scaling | Gradients
 
 
 def _combined(before: Weights | None, weights: np.ndarray) -> Weights:
-    """Weights of columns, and then further ones or a matrix."""
+    """Combine weights of columns with further weights or a matrix."""
     if before is not None:
         first = np.array(before)
         matrix = weights if weights.ndim == 2 or first.ndim == 1 else np.diag(weights)
@@ -141,18 +141,18 @@ def _combined(before: Weights | None, weights: np.ndarray) -> Weights:
 
 
 def preparations(X: Any, shape: tuple[int, int] | None = None) -> list[Preparation]:
-    """The preparations to try for rows like X, which may be images of a shape (height, width)."""
+    """Return preparations to try for rows like X; `shape` is (height, width) for images."""
     scalings = _scalings(X)
     return scalings if shape is None else [*scalings, Gradients(shape)]
 
 
 def image_cells(shape: tuple[int, int]) -> int:
-    """Cells per side for `ImageMap`: its default, unless images have fewer pixels per side."""
+    """Return the cells per side for `ImageMap`: its default, or fewer for very small images."""
     return min(_MOST_CELLS, *shape)
 
 
 def _scalings(X: Any) -> list[Preparation]:
-    """The scalings to try for rows like X; sparse rows stay sparse."""
+    """Return scalings to try for rows like X; sparse rows stay sparse."""
     if sparse.issparse(X):
         return [
             Scaling("none", unit_norm=True),
@@ -175,10 +175,10 @@ def _scalings(X: Any) -> list[Preparation]:
 
 
 def _binary_weights(X: np.ndarray) -> tuple[float, ...] | None:
-    """Weights that keep rare values of two-valued columns from dominating all distances.
+    """Return weights that keep rare values of two-valued columns from dominating distances.
 
-    A standardized column in which one of two values is rare would put the rows that have it far
-    from all others. With the weight 2 std / range the two values stay at most 2 apart.
+    If a column has two values and one of them is rare, standardization would put the rows with the
+    rare value far from all others. With the weight 2 std / range, the distance is at most 2.
     """
     low, high = X.min(axis=0), X.max(axis=0)
     binary = ~((low < X) & (high > X)).any(axis=0) & (high > low)
@@ -190,17 +190,17 @@ def _binary_weights(X: np.ndarray) -> tuple[float, ...] | None:
 
 
 def _has_numbers(X: np.ndarray) -> bool:
-    """Whether a column has more than two values; quantiles make no difference to the others."""
+    """Whether any column has more than two values; quantiles do not change other columns."""
     return bool(((X.min(axis=0) < X) & (X.max(axis=0) > X)).any())
 
 
 def _has_mostly_levels(X: np.ndarray, levels: np.ndarray) -> bool:
-    """Whether half of the columns of numbers have few values, and not very many in all."""
+    """Whether half of the columns of numbers have few values, and the levels are not too many."""
     numbers = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0).sum()
     return 0 < len(levels) <= _MOST_LEVELS and 2 * len(np.unique(levels[:, 0])) >= numbers
 
 
 def _has_equal_units(X: np.ndarray) -> bool:
-    """Whether columns seem to be counts or amounts of one unit, such as pixels, by their ranges."""
+    """Whether the ranges of columns suggest that all have the same unit, such as pixels."""
     ranges = np.ptp(X, axis=0)
     return bool(X.min() >= 0 and np.median(ranges) >= _EQUAL_RANGES * ranges.max())

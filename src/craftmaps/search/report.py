@@ -1,4 +1,4 @@
-"""What a search tried, what it chose, and what error to expect."""
+"""The report of a search: what it tried, what it chose, and what error to expect."""
 
 import textwrap
 from dataclasses import dataclass, replace
@@ -17,45 +17,45 @@ from craftmaps.search.prediction_error import (
 from craftmaps.search.trials import Trial
 from craftmaps.storage.packing import storable
 
-_N_SHOWN = 5  # candidates of the last round that a text shows
-_N_DRAWN = 10  # and a picture
-_AS_GOOD = 1.02  # ratio of errors up to which a linear model is as good as a kernel
-_WIDTH_OF_NAMES = 48  # letters per line, beside a picture
+_N_SHOWN = 5  # candidates of the last round in the text
+_N_DRAWN = 10  # candidates of the last round in the plot
+_AS_GOOD = 1.02  # up to this ratio of errors, a linear model is as good as a kernel
+_WIDTH_OF_NAMES = 48  # letters per line in the plot
 
 
 @storable
 @dataclass(frozen=True)
 class Report:
-    """The trials of a search, in words.
+    """The trials and the result of a search.
 
     Attributes
     ----------
     rounds : list of lists of (candidate, error)
-        Descriptions of all candidates, with the error of left-out rows, the best one first.
+        Descriptions of all candidates with their leave-one-out errors, the best one first.
     round_rows : list of int
-        Rows that each round learned from.
+        Number of rows in each round.
     preparations : list of (preparation, error)
         The error of the best candidate with each preparation in the first round, the best one
         first.
     kernel, preparation : str
-        What was chosen.
+        The chosen kernel and preparation.
     error : float
-        The share of wrong classes that is to be expected, or RMSE per standard deviation. A map
-        alone expects what the search saw on its sample of rows, a learner what its own model
-        predicts for rows that did not teach it.
+        The expected share of wrong classes, or RMSE / standard deviation of the target. For a map
+        alone, it comes from the search. For a learner, it comes from predictions of the fitted
+        model for rows that it has not learned from.
     interval : tuple of two floats
-        Where the error on other rows, as many as were judged, lies with a probability of about
+        An interval that contains the error on half as many other rows with a probability of about
         90%.
     classification : bool
     budget : str
     seconds : float
         Duration of the search.
     optimism : float
-        Factor from the loss of left-out rows to that of new rows. It is above 1 if weights of
-        columns were learned, which know something of each row that is left out.
+        Factor from the loss of left-out rows to the loss of new rows. It is above 1 if weights of
+        columns were learned from the rows that are left out.
     linear : tuple of two floats, or None
-        The error of a linear model of the columns, and that of the best exact kernel on the same
-        rows.
+        The error of a linear model of the columns, and the error of the best exact kernel on the
+        same rows.
     """
 
     rounds: list[list[Any]]
@@ -80,7 +80,7 @@ class Report:
         seconds: float,
         n_rows: int,
     ) -> "Report":
-        """The report of rounds on some of n rows; the last one has the chosen trial first."""
+        """Return the report of rounds on some of n rows; the last round begins with the winner."""
         best = rounds[-1][0]
         lesson = best.candidate.preparation.learned
         by_preparation: dict[str, float] = {}
@@ -102,13 +102,13 @@ class Report:
         )
 
     def judged(self, losses: np.ndarray) -> "Report":
-        """The same report, with the error of a model that made these losses on unseen rows.
+        """Return the same report with the error of a fitted model on unseen rows.
 
-        `losses` says for each row whether its class was wrong, or has its squared error in
-        variances of the target.
+        `losses` contains, for each row, 1 for a wrong class and 0 for a right one, or the squared
+        error in variances of the target.
         """
         factor = self.optimism
-        if self.classification:  # no more than all rows can be wrong
+        if self.classification:  # an error is at most 1
             factor = min(factor, 1 / max(float(losses.mean()), 1e-300))
         losses = factor * losses
         error = float(losses.mean()) if self.classification else float(np.sqrt(losses.mean()))
@@ -121,7 +121,7 @@ class Report:
         return sum(map(len, self.rounds))
 
     def lines(self) -> list[str]:
-        """The report as lines of text."""
+        """Return the report as lines of text."""
         head = [
             f"expected error: {self.expectation()}",
             f"search: {self.n_trials} trials in {self.seconds:.1f} s, on up to "
@@ -145,7 +145,7 @@ class Report:
         return f"{self.text_of(self.error)} {kind} (90% interval {low} to {high})"
 
     def text_of(self, error: float) -> str:
-        """An error in the unit of this search."""
+        """Format an error in the unit of this search."""
         return error_text(error, self.classification)
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -154,7 +154,7 @@ class Report:
         Parameters
         ----------
         path : path of a picture, default=None
-            Where to save the figure, if it is to be saved.
+            Where to save the figure; None does not save it.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class Report:
 
 
 def _linear(rounds: list[list[Trial]]) -> tuple[float, float] | None:
-    """The error of a linear model in the last round that has one, and the least error there."""
+    """Return the error of a linear model and the least error in the last round that has both."""
     for trials in reversed(rounds):
         for trial in trials:
             if trial.candidate.is_linear:

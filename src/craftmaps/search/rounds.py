@@ -10,21 +10,21 @@ from craftmaps.search.preparation import preparations
 from craftmaps.search.trials import Rows, Trial
 
 ROUND_ROWS = (400, 800, 1300)
-_FEW_ROUND_ROWS = (400, 700, 1100)  # of a table that a search of a few seconds is long for
+_FEW_ROUND_ROWS = (400, 700, 1100)  # for small tables, where a search of seconds is long
 _FEW_ROWS = 2500
-_PREPARATION_ROWS = 5000  # that show which values of columns are rare
+_PREPARATION_ROWS = 5000  # rows that show which values of columns are rare
 _N_KEPT = (6, 2)  # candidates that survive the first and the second round
-_N_NEAR = (3, 1)  # how many of them are tried with other widths, too
-_SUM_SIZES = (2, 3, 4)  # families whose kernels are added up
-_CLEARLY_LINEAR = 0.97  # ratio of scores below which a linear model is preferred to kernels
-_NEARLY_EQUAL = 1.01  # ratio of scores that does not count
+_N_NEAR = (3, 1)  # survivors that are also tried with other widths
+_SUM_SIZES = (2, 3, 4)  # numbers of kernels in a sum
+_CLEARLY_LINEAR = 0.97  # below this ratio of scores, a linear model is preferred to kernels
+_NEARLY_EQUAL = 1.01  # scores up to this ratio count as equal
 
 
 def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> list[list[Trial]]:
-    """Rounds of trials, each on more rows than the one before, with the best trial first.
+    """Run rounds of trials, each on more rows than the previous one, and sort each by score.
 
     The last round also has sums of the best kernels, a learned metric, and a linear model. `shape`
-    is the height and width of rows that are images.
+    is the height and width if rows are images.
     """
     sizes = _FEW_ROUND_ROWS if len(rows) <= _FEW_ROWS else ROUND_ROWS
     n = min(clock.affordable_rows(sizes[0], n_trials=50), len(rows))
@@ -58,16 +58,16 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
 
 
 def _beside_linear(trials: list[Trial], plain: list[Trial]) -> list[Trial]:
-    """The trials and that of a linear model, which comes first only if it is clearly better.
+    """Add the trial of a linear model, which comes first only if it is clearly better.
 
-    The predictions of a linear model grow without bound outside of the training range.
+    The predictions of a linear model grow without bound outside the training range.
     """
     clear = plain and plain[0].score < _CLEARLY_LINEAR * trials[0].score
     return plain + trials if clear else trials + plain
 
 
 def _new_round(rows: Rows, before: list[Trial], tried: list[Candidate], n: int) -> list[Trial]:
-    """The candidates on n rows, the best one first; trials on as many rows are not repeated."""
+    """Try the candidates on n rows and sort them; trials on as many rows are not repeated."""
     known = {t.candidate.key: t for t in before if t.n_rows == n}
     distinct = {candidate.key: candidate for candidate in tried}
     bar = min((trial.score for trial in known.values()), default=np.inf)
@@ -77,10 +77,10 @@ def _new_round(rows: Rows, before: list[Trial], tried: list[Candidate], n: int) 
 
 
 def steadiest_first(trials: list[Trial]) -> list[Trial]:
-    """Sorted trials; among nearly equal ones the trial with the largest alpha comes first.
+    """Sort trials; of nearly equal ones, the trial with the largest alpha comes first.
 
-    A wide kernel with a tiny alpha is like a narrower one with a larger alpha, but rounding shows
-    in it, and with more rows the narrower one is better.
+    A wide kernel with a tiny alpha is like a narrower kernel with a larger alpha. But rounding
+    errors are larger for the wide kernel, and with more rows the narrower one is better.
     """
     trials = sorted(trials, key=lambda trial: trial.score)
     near = [trial for trial in trials if trial.score <= _NEARLY_EQUAL * trials[0].score]
@@ -89,7 +89,7 @@ def steadiest_first(trials: list[Trial]) -> list[Trial]:
 
 
 def sums(rounds: list[list[Trial]], leading: Candidate) -> list[Candidate]:
-    """Sums of the leading kernel and of those of other families for rows prepared like its own."""
+    """Return sums of the leading kernel and kernels of other families with the same preparation."""
     by_family = {leading.family: leading.kernel}
     for trials in reversed(rounds):
         for candidate in (trial.candidate for trial in trials):

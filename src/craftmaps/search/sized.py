@@ -1,4 +1,4 @@
-"""Candidates judged with as many components as the budget pays for, on rows held out."""
+"""Candidates with as many components as the budget allows, judged on held-out rows."""
 
 import warnings
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from craftmaps.kernels.ridge import best_ridge
 from craftmaps.maps import Nystroem
+from craftmaps.search.budget import operations_per_second
 from craftmaps.search.candidates import Candidate, neighbors
 from craftmaps.search.rounds import steadiest_first
 from craftmaps.search.targets import Targets
@@ -15,30 +16,36 @@ from craftmaps.threads import on_threads
 
 _MOST_TAUGHT_ROWS = 8000
 _MOST_HELD_ROWS = 2500
-_LARGEST_TRIAL = 1024  # components of a trial; kernels that win there win with more
-_HOPEFUL = 1.3  # ratio of scores beyond which a family does not win with fewer components either
+_TRIAL_SIZES = (1024, 512, 256, 128)  # kernels that win with so many components also win with more
+_N_TRIALS = 8  # about so many, for estimates of their time
+_HOPEFUL = 1.3  # a family with a score this much above the best does not win with any size
 
 
 def feature_map(candidate: Candidate, size: int, n_rows: int, seed: int) -> Any:
-    """The unfitted map of a candidate: Nyström features, exact if all rows are landmarks."""
+    """Return the unfitted map of a candidate, which is exact if all rows are landmarks."""
     landmarks = "uniform" if size >= n_rows else "rpcholesky"
     inner = Nystroem(candidate.kernel, min(size, n_rows), landmarks=landmarks, random_state=seed)
     return candidate.preparation.around(inner)
 
 
 def sized_round(
-    rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int
+    rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int, largest: int
 ) -> list[Trial]:
-    """The best candidate of each family at a size that is smaller than the `total` of rows.
+    """Compare the best candidates of each family at a size smaller than the `total` of rows.
 
-    Rough kernels need many components, so that a smoother one may be better with few. Wider and
-    narrower versions of the best one are tried, too.
+    Rough kernels need many components, so a smoother kernel may be better with few. Wider and
+    narrower versions of the best kernel are tried as well. No trial has more than `largest`
+    components.
     """
+    trial_size = min(size, largest)
+    rows_per_component = total / size
 
     def attempts(tried: list[Candidate]) -> list[Trial]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about landmarks that repeat
-            return on_threads(lambda one: _attempt(rows, one, size, total, seed), tried)
+            warnings.simplefilter("ignore")  # repeated landmarks are fine here
+            return on_threads(
+                lambda one: _attempt(rows, one, trial_size, rows_per_component, seed), tried
+            )
 
     trials = attempts(_finalists(before))
     best = min(trials, key=lambda trial: trial.score)
@@ -46,9 +53,9 @@ def sized_round(
 
 
 def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
-    """A kernel of each family for rows prepared as the best candidate wants, and one other way.
+    """Return a kernel of each family with the best preparation and with one other preparation.
 
-    If the best candidate has a learned metric, the other way is the best one without.
+    If the best candidate has a learned metric, the other preparation is the best one without.
     """
     best = rounds[-1][0].candidate
     by_family = {best.family: best}
@@ -66,14 +73,28 @@ def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:
     return [*by_family.values(), *([] if other is None else [other])]
 
 
-def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int) -> Trial:
-    """Judge a candidate with as many rows for each component as there will be, if possible."""
-    rows_per_component = total / size
-    size = min(size, _LARGEST_TRIAL)
+def affordable_size(size: int, total: int, n_columns: int, seconds: float) -> int | None:
+    """Return the most components of a trial if all trials have so many seconds; None for too few.
+
+    A trial has at most `size` components, and as many rows per component as in the final fit.
+    """
+    for largest in _TRIAL_SIZES:
+        trial_size = min(size, largest)
+        n_rows = min(_MOST_TAUGHT_ROWS, total / size * trial_size) + _MOST_HELD_ROWS
+        operations = n_rows * trial_size * (n_columns + 2 * trial_size) + 4 * trial_size**3
+        if np.isinf(seconds) or _N_TRIALS * operations <= seconds * operations_per_second():
+            return largest
+    return None
+
+
+def _attempt(
+    rows: Rows, candidate: Candidate, size: int, rows_per_component: float, seed: int
+) -> Trial:
+    """Judge a candidate with as many rows per component as in the final fit, if possible."""
     n_held = min(_MOST_HELD_ROWS, len(rows) // 4)
     n_taught = min(len(rows) - n_held, _MOST_TAUGHT_ROWS, int(rows_per_component * size))
     size = min(size, n_taught)
-    # the first rows chose the kernel and its metric, so that they must not judge it
+    # The first rows chose the kernel and its metric, so they must not judge it.
     taught, held = slice(n_taught), slice(len(rows) - n_held, len(rows))
     inner = Nystroem(candidate.kernel, size, random_state=seed)
     fitted = candidate.preparation.around(inner).fit(rows.raw(taught).astype(np.float64))
@@ -86,7 +107,7 @@ def _attempt(rows: Rows, candidate: Candidate, size: int, total: int, seed: int)
 def _ridge(
     Z: np.ndarray, targets: Targets, Z_held: np.ndarray, held: Targets
 ) -> tuple[float, np.ndarray]:
-    """The alpha with the least score of held rows, and what it predicts for them."""
+    """Return the alpha with the least score on held-out rows, and its predictions for them."""
     mean, middle = Z.mean(axis=0), targets.Y.mean(axis=0)
     Z, Z_held = Z - mean, Z_held - mean
     nothing = held.score(np.tile(middle, (len(held), 1)))

@@ -1,4 +1,4 @@
-"""What a search predicts, and how its predictions are judged."""
+"""The targets of a search, and scores of predictions."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +9,11 @@ import numpy as np
 from craftmaps.search.prediction_error import interval_of_rmse, interval_of_share
 from craftmaps.validation import check_choice, is_continuous
 
-_HALF_A_ROW = 0.5  # added to a count of errors, because none among few rows is no proof
+_HALF_A_ROW = 0.5  # added to a count of errors, because 0 of a few rows is not an error of 0
 
 
 def is_classification(task: str, y: np.ndarray) -> bool:
-    """Whether the targets y are classes, which task="auto" tells from their values."""
+    """Whether the targets y are classes; with task="auto", their values decide."""
     check_choice("task", task, ("auto", "classification", "regression"))
     if task == "auto":
         return y.ndim == 1 and not is_continuous(y)
@@ -37,7 +37,7 @@ class Targets:
 
     @classmethod
     def of(cls, y: np.ndarray, classification: bool) -> "Targets":
-        """The targets of rows with the labels, or the numbers, y."""
+        """Return the targets for labels or numbers y."""
         if not classification:
             Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
             largest = np.abs(Y).max(axis=0)
@@ -53,12 +53,12 @@ class Targets:
         return len(self.Y)
 
     def rows(self, chosen: Any) -> "Targets":
-        """The targets of some rows."""
+        """Return the targets of some rows."""
         return Targets(self.Y[chosen], self.n_classes)
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """Numbers of the classes of rows."""
+        """The class number of each row."""
         return self._labels_of(self.Y)
 
     @cached_property
@@ -66,20 +66,20 @@ class Targets:
         return float(self.Y.var(axis=0).mean()) or 1.0
 
     def wrong(self, predicted: np.ndarray) -> np.ndarray:
-        """For each row, whether its class is wrong."""
+        """Return, for each row, whether its predicted class is wrong."""
         return np.asarray(self._labels_of(predicted) != self.labels)
 
     def error(self, predicted: np.ndarray) -> float:
-        """The share of wrong classes, or the root of the mean squared error per variance."""
+        """Return the share of wrong classes, or the RMSE in standard deviations of the target."""
         if self.n_classes:
             return float(self.wrong(predicted).mean())
         return float(np.sqrt(self._squared(predicted)))
 
     def score(self, predicted: np.ndarray) -> float:
-        """What is compared: less is better.
+        """Return the score that compares candidates; less is better.
 
-        Errors of classes come in steps and mean squared errors are not what counts, so the two are
-        multiplied.
+        For classes, it is the root of the share of errors, which is coarse, times the mean squared
+        error, which is not the goal itself.
         """
         if not self.n_classes:
             return self.error(predicted)
@@ -87,7 +87,7 @@ class Targets:
         return float(np.sqrt(share * self._squared(predicted)))
 
     def interval(self, predicted: np.ndarray) -> tuple[float, float]:
-        """An interval in which the error on other rows lies with a probability of about 90%."""
+        """Return an interval that contains the error on other rows with a probability of 90%."""
         if self.n_classes:
             return interval_of_share(self.wrong(predicted))
         return interval_of_rmse(np.mean((self.Y - predicted) ** 2, axis=1) / (self.Y.var() or 1.0))

@@ -1,4 +1,4 @@
-"""Candidates that are judged by their predictions for rows that were left out."""
+"""Trials of candidates, judged by predictions for left-out rows."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +14,11 @@ from craftmaps.threads import on_threads
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate, judged by predictions for rows that were left out.
+    """The trial of one candidate, judged by predictions for left-out rows.
 
-    `error` is the share of wrong classes, or RMSE per deviation, and lies in `interval` with a
-    probability of about 90%. `n_rows` is the number of rows that it learned from.
+    `error` is the share of wrong classes, or the RMSE in standard deviations of the target. On
+    other rows, it is in `interval` with a probability of about 90%. `n_rows` is the number of rows
+    that the candidate learned from.
     """
 
     candidate: Candidate
@@ -31,7 +32,7 @@ class Trial:
     def of(
         cls, candidate: Candidate, targets: Targets, predicted: np.ndarray, alpha: float, n: int
     ) -> "Trial":
-        """A candidate that learned from n rows, and predicted this for rows with `targets`."""
+        """Return the trial of a candidate that learned from n rows, given its predictions."""
         score, error = targets.score(predicted), targets.error(predicted)
         if np.isfinite(alpha):
             candidate = replace(candidate, alpha=alpha)
@@ -39,7 +40,7 @@ class Trial:
 
 
 class Rows:
-    """Rows in random order, with their targets, and what was prepared of the first ones."""
+    """Rows in random order with their targets, and a cache of prepared rows."""
 
     def __init__(
         self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
@@ -52,26 +53,26 @@ class Rows:
         return len(self._order)
 
     def targets(self, rows: slice) -> Targets:
-        """The targets of some rows."""
+        """Return the targets of some rows."""
         return self._targets.rows(self._order[rows])
 
     def raw(self, rows: slice) -> Any:
-        """Some rows as they came."""
+        """Return some rows without preparation."""
         return self._X[self._order[rows]]
 
     def prepared(self, preparation: Preparation, n: int) -> Any:
-        """The first n rows, prepared."""
+        """Return the first n rows, prepared."""
         key = preparation, n
         if key not in self._prepared:
             self._prepared[key] = preparation.applied(self.raw(slice(n)))
         return self._prepared[key]
 
     def judged(self, tried: list[Candidate], n: int, bar: float = np.inf) -> list[Trial]:
-        """All candidates on the first n rows, the best one first.
+        """Try all candidates on the first n rows, and sort them by score.
 
-        No other alphas are tried for a candidate whose score is far above the `bar`.
+        No further alphas are tried for a candidate whose score is far above `bar`.
         """
-        for candidate in tried:  # before threads ask for the same rows
+        for candidate in tried:  # fill the cache before threads use it
             self.prepared(candidate.preparation, n)
         targets = self.targets(slice(n))
 

@@ -159,7 +159,7 @@ def _checksum(metadata: dict[str, str], arrays: dict[str, np.ndarray]) -> str:
 
 def _plain(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.name not in NUMBER_TYPES:
-        raise TypeError(f"array {name!r} has the type {array.dtype}, which cannot be stored.")
+        raise TypeError(f"array {name!r} is of {array.dtype}, which these files cannot contain.")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 

@@ -1,13 +1,13 @@
 """The fields of an object that a file contains, which its class declares.
 
-A class is marked `@storable` where it is written. Its fields are
+A class in a file must be decorated with `@storable`. Its fields are
 
 - the fields of a dataclass;
 - the parameters of an estimator's constructor;
 - the attributes that are annotated in the body of the class or of its bases, as in
-  `signs_: np.ndarray`. A value that does not match the annotation is refused;
-- for a class whose `__getstate__` gives something else than its attributes, what its class
-  attribute `_stored` lists, a dict of names and types.
+  `signs_: np.ndarray`; a value that does not match the annotation is refused;
+- the names in the class attribute `_stored`, a dict of names and types, if `__getstate__` does not
+  return the attributes of the class.
 
 A field may be missing from a file if the class has a default for it: a class attribute, or the
 default of a parameter. An estimator that is not fitted has its parameters only.

@@ -196,15 +196,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.is_sparse_:
             return f"{self.n_features_in_} sparse columns, unchanged"
         known = {column.name: column for column in self.columns_}
-        name_width = max(map(len, self._names))
+        shown = [_on_one_line(name) for name in self._names]
+        name_width = max(map(len, shown))
         lines = []
-        for name in self._names:
+        for name, short in zip(self._names, shown, strict=True):
             kind, words = "dropped", self.dropped_.get(name, "")
             if name in known:
                 column = known[name]
                 n, kind = len(column.names), column.kind
                 words = f"{n} column{'s' * (n != 1)}: {column.described}"
-            lines.append(f"{name:{name_width}}  {kind:8}  {words}")
+            lines.append(f"{short:{name_width}}  {kind:8}  {words}")
         return "\n".join(lines)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -324,3 +325,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _on_one_line(name: str) -> str:
+    """Return a name whose newlines and other control characters are escaped."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)

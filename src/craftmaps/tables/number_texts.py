@@ -13,7 +13,7 @@ from functools import cache
 from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
 
-MARKS = (  # of missing values among numbers, in lower case
+MARKS = (  # texts that mark missing values among numbers, in lower case
     *("?", "-", "--", "---", "\u2013", "\u2014", ".", "..", "..."),
     *("na", "n/a", "n.a.", "nan", "none", "null", "nil", "missing", "unknown", "<na>"),
     *("#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#null!", "#name?"),
@@ -31,7 +31,7 @@ _CLOCK = re.compile(
     r"(?:\s?(?P<half>[ap])\.?m\.?)?",
     re.IGNORECASE,
 )
-_GROUPS = {".": (",", " ", "'"), ",": (".", " ", "'")}  # that set thousands apart
+_GROUPS = {".": (",", " ", "'"), ",": (".", " ", "'")}  # separators of thousands
 
 
 @storable
@@ -56,7 +56,7 @@ class NumberForm:
 
     @property
     def example(self) -> str:
-        """A number in this form."""
+        """Return a number in this form, for messages."""
         if self.decimal == ":":
             return "23:59:59" if self.seconds else "23:59"
         space = " " if self.before.isalpha() else ""
@@ -65,7 +65,7 @@ class NumberForm:
         return f"{self.before}{space}{number}{unit}"
 
     def parsed(self, text: str) -> float:
-        """The number that a text of this form stands for; ValueError if it is of another form."""
+        """Return the number of a text, or raise ValueError if the text has another form."""
         text = text.strip()
         if is_mark(text):
             return float("nan")
@@ -98,7 +98,7 @@ class NumberForm:
 
 
 def found_form(texts: Iterable[str]) -> NumberForm | None:
-    """The form in which all texts are numbers or marks of missing values; None if there is none.
+    """Return the form in which all texts are numbers or marks of missing values, or None.
 
     Codes such as 007 are no numbers. Where the texts do not tell, as 1,234 does not, a point is the
     decimal sign.
@@ -124,7 +124,7 @@ def is_plain(text: str) -> bool:
 
 
 def _candidates(text: str) -> list[NumberForm]:
-    """The forms that a text may be of."""
+    """Return the forms that a text may have."""
     if clock := _CLOCK.fullmatch(text):
         return [NumberForm(":", seconds=clock["second"] is not None)]
     parts = _PARTS.fullmatch(text)
@@ -141,12 +141,12 @@ def _takes_all(form: NumberForm, texts: list[str]) -> bool:
 
 
 def _around(parts: re.Match[str]) -> tuple[str, str]:
-    """What stands before and after the number."""
+    """Return the text before and after the number."""
     return parts["before"] or "", parts["after"] or ""
 
 
 def _ungrouped(digits: str, decimal: str) -> str | None:
-    """The digits as Python writes them; None if they are a code, or grouped in another way."""
+    """Return the digits as Python writes them, or None for codes and for other groups."""
     plain = re.sub(r"\s", " ", digits).replace("\u2019", "'")
     if not _grouped(decimal).fullmatch(plain):
         return None

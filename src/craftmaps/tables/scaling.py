@@ -84,7 +84,7 @@ class QuantileCurve:
             distinct, z = distinct[some], z[some]
         with np.errstate(over="ignore"):
             chords = np.diff(z) / np.diff(distinct)
-        chords = np.minimum(chords, np.finfo(np.float32).max)  # of numbers that nearly agree
+        chords = np.minimum(chords, np.finfo(np.float32).max)  # numbers may nearly agree
         mean = (z[-1] - z[0]) / (distinct[-1] - distinct[0])
         inner = 2 / (1 / chords[:-1] + 1 / chords[1:])
         slopes = np.concatenate([[min(chords[0], mean)], inner, [min(chords[-1], mean)]])

@@ -1,6 +1,7 @@
 """A table of any library, as named columns whose rows can be chosen by their places."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -198,16 +199,9 @@ def _of_mapping(columns: Mapping[Any, Any]) -> Table:
         series[name] = one if isinstance(one, nw.Series | Values) else _vector(name, one)
     lengths = {name: len(column) for name, column in series.items()}
     if len({*lengths.values()}) > 1:
-        (short, n), (other, m) = (
-            min(lengths.items(), key=_length),
-            max(lengths.items(), key=_length),
-        )
+        (short, n), *_, (other, m) = sorted(lengths.items(), key=itemgetter(1))
         raise ValueError(f"column {short!r} has {n} rows and column {other!r} has {m}.")
     return Table(series, next(iter(lengths.values()), 0), named=True)
-
-
-def _length(item: tuple[str, int]) -> int:
-    return item[1]
 
 
 def _vector(name: str, column: Any) -> np.ndarray:

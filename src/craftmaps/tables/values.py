@@ -197,15 +197,7 @@ def _number(data: np.ndarray) -> Values:
 
 def _text(values: list[Any]) -> Values:
     """Convert strings, categories or a mixture of objects to strings."""
-    kinds = set(map(type, values))
-    if kinds <= {str}:
-        texts = [value or None for value in values]
-    elif len(kinds - {str, type(None), float}) == 0:
-        texts = [
-            value or None if type(value) is str else _as_text_or_none(value) for value in values
-        ]
-    else:
-        texts = [None if is_missing(value) else _as_text(value) or None for value in values]
+    texts = [value or None if type(value) is str else _as_text_or_none(value) for value in values]
     data = _objects(texts)
     if all(text is None for text in texts):
         return Values("nothing", np.full(len(texts), np.nan))
@@ -213,7 +205,7 @@ def _text(values: list[Any]) -> Values:
 
 
 def _as_text_or_none(value: Any) -> str | None:
-    return None if is_missing(value) else _as_text(value)
+    return None if is_missing(value) else _as_text(value) or None
 
 
 def _as_text(value: Any) -> str:

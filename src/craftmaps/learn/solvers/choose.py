@@ -59,13 +59,13 @@ def choose(
     >>> choose(500, 1024, "auto", penalized=False, per_target=False)
     <Solver.SPAN: 'span'>
     """
-    shared = is_number(alpha) or (is_auto(alpha) and not per_target)
+    shared = is_scalar(alpha) or (is_auto(alpha) and not per_target)
     if n_kept is not None and n_kept < n_features and not penalized:
         return Solver.CONJUGATE_GRADIENTS if n_kept > MANY_ROWS and shared else Solver.SPAN
     return Solver.CHOLESKY if shared else Solver.PATH
 
 
-def is_number(alpha: Any) -> bool:
+def is_scalar(alpha: Any) -> bool:
     """Whether alpha is one number."""
     return not isinstance(alpha, str) and np.ndim(alpha) == 0
 

@@ -73,8 +73,8 @@ class KeptRows:
         """
         if alpha < self.least_alpha:
             raise ValueError(
-                f"alpha={alpha:g} is smaller than the rounding errors of {len(self._Z)} "
-                f"{self._Z.dtype} rows with even more features; use at least "
+                f"alpha={alpha:g} is too small for {len(self._Z)} {self._Z.dtype} rows with even "
+                f"more features, because rounding errors are larger; use at least "
                 f"{self.least_alpha:.2g}, or 'auto'."
             )
         Y = Y.astype(np.float64)

@@ -15,6 +15,7 @@ from scipy.linalg import (
 # (github.com/OpenMathLib/OpenBLAS/issues/2562).
 _MAX_DPOTRF_SIZE = 16384
 _BLOCK = 4096
+_STRIP = 128  # rows that are mirrored at a time
 
 
 @dataclass
@@ -75,14 +76,14 @@ def factor(lower: np.ndarray, alpha: float, eps: float) -> Factor:
         jitter = 10 * jitter or eps * (norm or 1.0)
 
 
-def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray, strip: int = 128) -> np.ndarray:
+def _mirror_scaled(matrix: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Write the scaled lower triangle into the upper one, strip by strip, without the diagonal.
 
     Returns the sums of absolute values of the columns of the scaled matrix, without the diagonal.
     """
     sums = np.zeros(len(matrix))
-    for start in range(0, len(matrix), strip):
-        stop = min(start + strip, len(matrix))
+    for start in range(0, len(matrix), _STRIP):
+        stop = min(start + _STRIP, len(matrix))
         factors = scale[start:stop, None]
         corner = matrix[start:stop, start:stop]
         below = np.tril(corner, -1)

@@ -6,8 +6,7 @@ costs one Cholesky factorization and one triangular solve for the rows, in the p
 products of features.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -99,11 +98,6 @@ class LeftOutScores:
         score = self._held.scores(self._held.predicted(rows.T @ right + self._known, leverages))
         return score if self._held.are_clear(leverages) else np.full_like(score, np.inf)
 
-    @contextmanager
-    def _sums(self) -> Iterator[np.ndarray]:
-        """Yield H, whose lower triangle alone is valid."""
-        if self._matrix is not None:
-            yield self._matrix
-            return
-        with self._equations.lent() as lower:
-            yield lower
+    def _sums(self) -> AbstractContextManager[np.ndarray]:
+        """Lend H, whose lower triangle alone is valid."""
+        return self._equations.lent() if self._matrix is None else nullcontext(self._matrix)

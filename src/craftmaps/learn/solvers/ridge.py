@@ -6,7 +6,7 @@ import numpy as np
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.cholesky import Cholesky
-from craftmaps.learn.solvers.choose import is_auto, is_number
+from craftmaps.learn.solvers.choose import is_auto, is_scalar
 from craftmaps.learn.solvers.left_out import LeftOutScores
 from craftmaps.learn.solvers.path import RidgePath
 from craftmaps.learn.solvers.search import best_alpha, largest_of_best, search, warn_of_ends
@@ -42,7 +42,7 @@ def solve(
         An alpha that is about right, at which the search of "auto" starts.
     """
     check_weight(equations.weight)
-    if is_number(alpha):
+    if is_scalar(alpha):
         return Cholesky(equations, fit_intercept, penalty).solve(float(alpha))
     if is_auto(alpha) and left_out is not None and not per_target:
         solution = _best_left_out(equations, fit_intercept, penalty, left_out, hint)

@@ -1,6 +1,7 @@
 """The search for alpha: coarse steps to the least score, then finer steps around it."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from craftmaps.validation import warn
 
 ALPHAS_PER_DECADE = 4
 EQUAL_SCORES = 5e-3  # scores with a smaller relative difference count as equal
+_FLAT = 5e-4  # relative gain of a step, after which smaller alphas gain even less together
 _FIRST_ALPHA = 1e-4  # the first alpha of a search, relative to the trace
 _STEPS = (ALPHAS_PER_DECADE, ALPHAS_PER_DECADE // 2, ALPHAS_PER_DECADE // 4)
 _LEAST_ALPHA = float(np.finfo(np.float64).tiny)
@@ -47,7 +49,8 @@ def search(
     The search tries whole decades down and up from about 1e-4 times the trace, until the next one
     in either direction is worse. Then it tries half and quarter decades on either side, and larger
     alphas until the score is no longer as good. With a hint, an alpha that is about right, the
-    search starts there with half decades.
+    search starts there with half decades, and goes down until the scores are flat. Where a minimum
+    is so flat that its neighbors are as good, there are no finer steps.
     """
     first, last = _powers(eps, trace)
     tried: dict[int, np.ndarray] = {}
@@ -65,6 +68,10 @@ def search(
         middle, steps = round(np.log10(hint) * ALPHAS_PER_DECADE), list(_STEPS[1:])
     elif trace > 0:
         middle = round(np.log10(_FIRST_ALPHA * trace)) * ALPHAS_PER_DECADE
+
+    def is_as_good(power: int, other: int, share: float = EQUAL_SCORES) -> bool:
+        return bool(tried[power].sum() <= (1 + share) * tried[other].sum())
+
     attempt(min(max(middle, first), last))
     for ends, step in ((min, -steps[0]), (max, steps[0])):
         while True:
@@ -73,17 +80,21 @@ def search(
             if following == end or abs(end - best()) >= steps[0]:
                 break
             attempt(following)
-    for step in steps[1:]:
+            if hint is not None and step < 0 and is_as_good(end, following, _FLAT):
+                break
+    for before, step in pairwise(steps):
         middle = best()
-        attempt(middle - step)
-        attempt(middle + step)
+        around = tried.keys() & {middle - before, middle + before}
+        if not all(is_as_good(power, middle) for power in around):
+            attempt(middle - step)
+            attempt(middle + step)
     # The result should not depend on where the search started, so it ends with the largest alpha
     # whose score equals the best one.
-    top, enough = best(), (1 + EQUAL_SCORES) * tried[best()].sum()
+    top = lowest = best()
     for step in _STEPS[1:]:
         while top + step <= last:
             attempt(top + step)
-            if tried[top + step].sum() > enough:
+            if not is_as_good(top + step, lowest):
                 break
             top += step
     powers = sorted(tried)

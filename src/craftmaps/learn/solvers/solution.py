@@ -130,6 +130,34 @@ def mean_and_spread(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
     return mean, np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weights))
 
 
+def limits_around(solution: Solution, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The least and the largest sane prediction of each target, given the ends of known targets.
+
+    They are ten standard deviations of the training targets away from their mean, or further, if
+    targets were that far away.
+    """
+    if solution.y_mean is None or solution.y_spread is None:
+        return None
+    far = _FAR_SPREADS * solution.y_spread
+    return np.minimum(ends[0], solution.y_mean - far), np.maximum(ends[1], solution.y_mean + far)
+
+
+def limited(predicted: np.ndarray, limits: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+    """Predictions within their limits, with a warning if some were beyond."""
+    if limits is None:
+        return predicted
+    kept = np.asarray(np.clip(predicted, *limits).astype(predicted.dtype))
+    n_beyond = int((kept != predicted).any(axis=1).sum())
+    if n_beyond:
+        warn(
+            f"the predictions of {n_beyond} of {len(predicted)} rows were limited to ten standard "
+            f"deviations of the training targets from their mean: these rows are unlike the "
+            f"training rows.",
+            UserWarning,
+        )
+    return kept
+
+
 def warn_of_far_predictions(predicted: np.ndarray, solution: Solution) -> None:
     """Warn if predictions are far outside the range of the training targets."""
     if solution.y_mean is None or solution.y_spread is None or not len(predicted):

@@ -44,9 +44,9 @@ class Shape(NamedTuple):
     def of(cls, n_features: int, size: int, fold: int) -> "Shape | None":
         """Return the best shape, or None if the fold is better without squares.
 
-        Each column of the fold gets a multiple of the group as features. Their numbers differ by
-        the group if the ratio of features to columns is no such multiple, which adds to the
-        variance of the fold.
+        The number of features of each column is a multiple of `group`. If the ratio of features to
+        columns is not such a multiple, these numbers differ by `group`, which adds to the variance
+        of the fold.
         """
         ratio = n_features / fold
         for group in GROUPS:
@@ -60,12 +60,12 @@ class Shape(NamedTuple):
 
     @property
     def n_columns(self) -> int:
-        """Columns that are filled before the next round, so that slices stay aligned."""
+        """Number of columns to fill in each round, so that slices stay aligned."""
         return self.fold // LANES * LANES
 
     @property
     def n_groups(self) -> int:
-        """Slices of a square that have different columns."""
+        """Number of slices of a square with different columns."""
         return _IN_SQUARE // self.group
 
 
@@ -79,8 +79,8 @@ def squares(
     """Draw squares for as many of counts[n] features of each degree n as possible.
 
     Returns the blocks of each degree, the number of features of each degree that are left, and the
-    column of the fold from which on they are added. The blocks of a square follow each other, with
-    P_a Q_b in place SIDE a + b.
+    column of the fold where these begin. The blocks of a square follow each other, and P_a Q_b is
+    block SIDE a + b.
     """
     left, pieces = counts.copy(), []
     position = occupied + -occupied % LANES
@@ -102,7 +102,7 @@ def squares(
 def _of_degree(
     n: int, lengths: np.ndarray, shape: Shape, position: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Blocks of squares of degree n, the first of which begins in the column of `position`."""
+    """Draw blocks of squares of degree n; the first block begins in the column of `position`."""
     offsets = _offsets(n, lengths, shape, rng)
     sign = rng.choice([-1.0, 1.0], (len(lengths), SIDE))
     starts = position + shape.n_groups * (np.cumsum(lengths) - lengths)
@@ -129,10 +129,10 @@ def _of_degree(
 
 
 def _offsets(n: int, lengths: np.ndarray, shape: Shape, rng: np.random.Generator) -> np.ndarray:
-    """Where the slices of each square and side begin in each of the n factors.
+    """Draw where the slices of each square and side begin in each of the n factors.
 
-    The slices of SIDE, 2 SIDE, ... sides that follow each other go once through a rotated row, in
-    an order of their own for each factor.
+    Consecutive slices of one or more sides together contain each entry of a rotated row once, in a
+    different order for each factor.
     """
     size, longest = shape.size, shape.longest
     step = aligned_step(n, _IN_SQUARE * int(lengths.sum()), size)
@@ -147,7 +147,7 @@ def _offsets(n: int, lengths: np.ndarray, shape: Shape, rng: np.random.Generator
 def _cut(
     starts: np.ndarray, lengths: np.ndarray, shape: Shape
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut squares where one of their groups of slices goes on in the first column.
+    """Cut squares where a group of slices continues in the first column.
 
     Returns the square, the first entry and the last entry of each part.
     """
@@ -168,7 +168,7 @@ def are_squares(
     scale: np.ndarray,
     offset: np.ndarray,
 ) -> bool:
-    """Return whether blocks are the squares that the loops take them for.
+    """Return whether blocks have the structure of squares that the loops expect.
 
     The first factor of each block is its sign.
     """

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,11 @@ class MaclaurinPlanner:
         statistics = _measured(kernel, moments, last, X.shape[1])
         return cls(kernel, moments, statistics, X.shape[1], tail > 0, all_moments)
 
+    @cached_property
+    def values(self) -> tuple[np.ndarray, ...]:
+        """Kernel values k(x, y), k(x, x) and k(y, y) of the pairs, which all plans need."""
+        return _values(self.moments, self.kernel)
+
     def plan(self, n_components: int, n_up: int | None, h01: str, down: str) -> CraftPlan:
         """Return the plan with the lowest expected error that `h01` and `n_up` allow.
 
@@ -153,8 +159,8 @@ class SketchPlanner:
 
     def plan(self, n_components: int, n_up: int | None, h01: str, down: str) -> CraftPlan:
         """Take D as given, or the smallest multiple of E with a small error of the sketch."""
-        value, spread = _spread(self.moments, self.kernel.value)
-        scale = float(np.mean(value**2))
+        values = _values(self.moments, self.kernel)
+        spread, scale = _spread(self.moments, *values), float(np.mean(values[0] ** 2))
         for total in _totals(n_components, n_up, down == "principal"):
             up = tensor_sketch_variance(self.kernel, self.moments) / total
             folded = _down_share(down, total, n_components) * spread
@@ -242,14 +248,19 @@ class _Sample:
 
     def error(self, up: float, down: float) -> float:
         """Return the expected relative error, including the truncation of the series."""
-        moments = self.measured.moments
-        value = self.measured.kernel.value(moments.inner)
-        scale, bias = moments.mean(value**2), 0.0
+        scale, bias = self._scale_and_bias
+        return math.sqrt((up + down + bias) / scale) if scale else 0.0
+
+    @cached_property
+    def _scale_and_bias(self) -> tuple[float, float]:
+        """The mean square of the kernel, and of what the truncation of the series leaves out."""
+        moments, value = self.measured.moments, self.measured.values[0]
+        bias = 0.0
         if self.measured.truncated:
             series = self.measured.statistics.coefficients
             known = np.polynomial.polynomial.polyval(moments.inner, series)
             bias = moments.mean((known - value) ** 2)
-        return math.sqrt((up + down + bias) / scale) if scale else 0.0
+        return moments.mean(value**2), bias
 
     def _counts(self, n_random: int, least: int, full: bool) -> tuple[Any, Any]:
         """Allocate features of degree `least` and above, and a run of degree 1 if `full`."""
@@ -269,20 +280,19 @@ class _Sample:
 
         The last sum appears for random signs, but not for Gaussian numbers.
         """
-
         known = [exact.a0 if exact.n_constant else 0.0, *exact.coefficients]
-
-        def rest(t: np.ndarray) -> np.ndarray:
-            return np.asarray(
-                self.measured.kernel.value(t) - np.polynomial.polynomial.polyval(t, known)
-            )
-
-        _, spread = _spread(self.measured.moments, rest)
+        moments = self.measured.moments
+        products = (moments.inner, moments.left, moments.right)
+        rest = (
+            value - np.polynomial.polynomial.polyval(t, known)
+            for value, t in zip(self.measured.values, products, strict=True)
+        )
+        spread = _spread(moments, *rest)
         if self.down == "gaussian":
             return spread
         used = np.flatnonzero(counts)
         sizes = self.measured.statistics.second[used]
-        constant = self.measured.moments.mean(np.full_like(self.measured.moments.inner, inside**2))
+        constant = moments.mean(np.full_like(moments.inner, inside**2))
         return max(0.0, spread - 2 * (float(np.sum(sizes / counts[used])) + constant))
 
 
@@ -294,10 +304,14 @@ def _totals(n_components: int, n_up: int | None, learned: bool) -> list[int]:
     return [ratio * n_components for ratio in _RATIOS if ratio <= most]
 
 
-def _spread(moments: PairMoments, kernel: Any) -> tuple[np.ndarray, float]:
-    """Return the kernel values of the pairs, and the mean of K(x,x) K(y,y) + K(x,y)^2."""
-    value = kernel(moments.inner)
-    return value, moments.mean(kernel(moments.left) * kernel(moments.right) + value**2)
+def _values(moments: PairMoments, kernel: DotProductKernel) -> tuple[np.ndarray, ...]:
+    """Return K(x,y), K(x,x) and K(y,y) of the pairs."""
+    return tuple(kernel.value(t) for t in (moments.inner, moments.left, moments.right))
+
+
+def _spread(moments: PairMoments, value: Any, left: Any, right: Any) -> float:
+    """Return the mean of K(x,x) K(y,y) + K(x,y)^2."""
+    return moments.mean(left * right + value**2)
 
 
 def _down_share(down: str, n_in: int, n_out: int) -> float:

@@ -25,7 +25,7 @@ def outputs(
         raise ValueError(f"return_std is for regressors, got a {type(fitted).__name__}.")
     if isinstance(fitted, OnePassRegressor):
         z = _features(g, x, fitted)
-        results = {"variable": _linear(g, z, fitted)}
+        results = {"variable": _within(g, _linear(g, z, fitted), fitted._limits())}
         return results | {"std": _deviations(g, z, fitted)} if return_std else results
     if isinstance(fitted, OnePassClassifier):
         z = _features(g, x, fitted)
@@ -63,6 +63,14 @@ def _linear(g: Graph, z: str, fitted: Any) -> str:
     solution = fitted.solution_
     product = g.add("MatMul", z, solution.coef.astype(np.float32))
     return g.add("Add", product, solution.intercept.astype(np.float32))
+
+
+def _within(g: Graph, predicted: str, limits: tuple[np.ndarray, np.ndarray] | None) -> str:
+    """Predictions within their limits, if they have any."""
+    if limits is None:
+        return predicted
+    least, most = (limit.astype(np.float32) for limit in limits)
+    return g.add("Min", g.add("Max", predicted, least), most)
 
 
 def _deviations(g: Graph, z: str, fitted: Any) -> str:

@@ -20,6 +20,7 @@ MISSING = (
 GIVEN_TYPES = ("number", "text", "date")
 _HEAD_ROWS = 100
 _CODE = r"^\s*[+-]?(0[0-9xX]|[0-9]{20})"
+_ZONE = r"(:[0-9]{2}(?:\.[0-9]+)?) ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 _FRACTIONS_BEYOND_NANOSECONDS = r"(\.[0-9]{9})[0-9]+"
 
 
@@ -30,7 +31,6 @@ def ladders() -> tuple[tuple[Any, ...], ...]:
         (pa.int64(), pa.float64()),
         (pa.bool_(),),
         (pa.date32(), pa.timestamp("us"), pa.timestamp("ns")),
-        (pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")),
     )
 
 
@@ -95,16 +95,16 @@ def share_of_numbers(texts: Any, decimal: str = ".") -> float:
 def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
     """Convert text like `converted` to a "number", a "date" or "text".
 
-    Booleans become numbers, and marks such as "?" among numbers become missing values.
+    Booleans become numbers, and marks such as "?" among numbers become missing values. Dates
+    and times lose their time zones.
     """
     pa = arrow()
     kind = given_type(name)
     if name == "number":
         texts = _unmarked(texts)
     column, wrong = converted(texts, kind, decimal, codes_count=True)
-    kin = {"number": pa.bool_(), "date": pa.timestamp("us", "UTC")}.get(name)
-    if wrong is not None and fits(texts, kin):
-        return converted(texts, kin)[0].cast(kind), None
+    if wrong is not None and name == "number" and fits(texts, pa.bool_()):
+        return converted(texts, pa.bool_())[0].cast(kind), None
     return column, wrong
 
 
@@ -145,6 +145,7 @@ def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) 
     except pa.ArrowInvalid:
         known = _known(pc.utf8_trim_whitespace(known))
     if pa.types.is_timestamp(kind):
+        known = pc.replace_substring_regex(known, _ZONE, r"\1")
         known = pc.replace_substring_regex(known, _FRACTIONS_BEYOND_NANOSECONDS, r"\1")
     try:
         return known.cast(kind)

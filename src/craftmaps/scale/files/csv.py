@@ -48,7 +48,7 @@ class CsvFiles:
         self._options = options
         self._dtype = np.dtype(np.float64) if options.dtype is None else options.dtype
         given = options.delimiter or ("\t" if ".tsv" in paths[0].lower() else None)
-        self._delimiter = csv_rows.first_row(paths[0], given)[1]
+        self._delimiter = csv_rows.first_row(paths[0], given, options.encoding)[1]
         self._first = tables.choose(self._header(paths[0])[0], options, paths[0])
         self.names = self._first.feature_names() if options.header else None
         self._bad_rows = BadRows(options, "line", self._first.feature_names(), tables=True)
@@ -106,12 +106,12 @@ class CsvFiles:
 
     def _header(self, path: str) -> tuple[list[Any], int]:
         """Return the names of the columns, and the number of lines of the header."""
-        row, _ = csv_rows.first_row(path, self._delimiter)
+        row, _ = csv_rows.first_row(path, self._delimiter, self._options.encoding)
         try:
             names = csv_rows.parsed_row(row, self._delimiter)
         except (UnicodeDecodeError, csv.Error) as error:
-            reason = f"the first line cannot be read as text in UTF-8 ({error}), so convert it"
-            raise FileError(path, reason) from error
+            reason = f"the first line is not text in {self._options.encoding} ({error})"
+            raise FileError(path, reason, "encoding") from error
         if not names:
             raise FileError(path, "the file begins with an empty line, or is empty")
         if not self._options.header:
@@ -119,7 +119,8 @@ class CsvFiles:
         return names, row.count(b"\n") + 1
 
     def _row_texts(self, path: str, line: int) -> Iterator[RowText]:
-        return csv_rows.row_texts(path, max(line, self._header(path)[1]), self._delimiter)
+        first = max(line, self._header(path)[1])
+        return csv_rows.row_texts(path, first, self._delimiter, self._options.encoding)
 
     def _numbers_at_once(self, layout: Layout, text: RowText) -> Piece:
         """Parse all rows of a text whose features are numbers."""
@@ -205,7 +206,8 @@ class CsvFiles:
                 fields = BadRowError(layout.path, reason)
             if isinstance(fields, BadRowError):
                 if not lenient:
-                    self._bad_rows.complain(layout.path, line, None, fields.reason)
+                    option = fields.option or "on_bad_rows"
+                    self._bad_rows.complain(layout.path, line, None, fields.reason, option)
                 bad.append(line)
                 continue
             lines.append(line)

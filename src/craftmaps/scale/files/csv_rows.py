@@ -11,7 +11,7 @@ import numpy as np
 
 from craftmaps.loops.csv import find_rows
 from craftmaps.scale.files.errors import BadRowError, FileError
-from craftmaps.scale.files.text import lines_of
+from craftmaps.scale.files.text import UTF8, lines_of
 
 MAX_QUOTED_BYTES = 1 << 24  # a longer row with an open quote is an error
 DELIMITERS = (",", "\t", ";", "|")  # by default, the first of these that occurs in a header
@@ -54,7 +54,9 @@ class RowText:
             try:
                 yield int(line), parsed_row(self.text[start:stop], self.delimiter)
             except (UnicodeDecodeError, csv.Error) as error:
-                yield int(line), BadRowError(self.path, f"the line cannot be read ({error})")
+                option = "encoding" if isinstance(error, UnicodeDecodeError) else None
+                reason = f"the line cannot be read ({error})"
+                yield int(line), BadRowError(self.path, reason, option)
 
     @cached_property
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,10 +64,10 @@ class RowText:
         return starts, stops, lines
 
 
-def row_texts(path: str, first: int, delimiter: str) -> Iterator[RowText]:
+def row_texts(path: str, first: int, delimiter: str, encoding: str = UTF8) -> Iterator[RowText]:
     """Yield texts of whole rows of a file, from a line on in which a row begins."""
     held, held_first = b"", first
-    for number, text in lines_of(path, first):
+    for number, text in lines_of(path, first, encoding):
         if held:
             number, text = held_first, held + text
         held = b""
@@ -82,12 +84,12 @@ def row_texts(path: str, first: int, delimiter: str) -> Iterator[RowText]:
         raise FileError(path, reason, None, f"line {held_first + 1}")
 
 
-def first_row(path: str, delimiter: str | None) -> tuple[bytes, str]:
+def first_row(path: str, delimiter: str | None, encoding: str = UTF8) -> tuple[bytes, str]:
     """Return the text of the first row of a file, and the delimiter, which is guessed if None.
 
     A byte order mark and the newline at the end are left out.
     """
-    _, text = next(lines_of(path), (0, b""))
+    _, text = next(lines_of(path, encoding=encoding), (0, b""))
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if delimiter is None:
         unquoted = re.sub(rb'"[^"]*("|$)', b"", text.split(b"\n", 1)[0]).decode(errors="replace")

@@ -8,6 +8,7 @@ IN_PYTHON = {  # advice for each keyword of `read`
     "on_bad_rows": "on_bad_rows='skip' leaves such rows out",
     "table": "on_bad_rows='skip' leaves such rows out, and table=True reads them as a table",
     "format": "give format='csv', or the name of another format",
+    "encoding": "give the encoding of the file, such as encoding='latin-1' or 'utf-16'",
     "columns": "choose the columns to read with columns=[...]",
     "n_columns": "n_columns= says how many there are",
     "zero_based": "zero_based=True counts columns from 0",

@@ -26,6 +26,7 @@ class ReadOptions:
     table: bool | str = "auto"
     types: Mapping[Any, str] = field(default_factory=dict)
     decimal: str = "."
+    encoding: str = "utf-8"
 
     @property
     def several(self) -> bool:

@@ -15,6 +15,7 @@ SUFFIXES = {
     "csv": (".csv", ".tsv"),
     "svmlight": (".svmlight", ".libsvm", ".svm"),
 }
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 FORMATS = tuple(SUFFIXES)
 TABLES = ("parquet", "csv")  # formats whose columns may have different types
 
@@ -71,6 +72,8 @@ def common_format(paths: list[str]) -> str:
     """Return the common format of all files, or raise an error."""
     kinds = {path: _suffix_format(path) for path in paths}
     for path, kind in kinds.items():
+        if kind is None and path.lower().endswith(_SPREADSHEETS):
+            raise FileError(path, "spreadsheets are not read, so save the sheet as a CSV file")
         if kind is None:
             raise FileError(path, "its suffix does not tell the format", "format")
         if kind != kinds[paths[0]]:

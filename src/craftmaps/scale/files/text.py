@@ -1,6 +1,7 @@
 """Lines of text files, plain or compressed, some megabytes at a time."""
 
 import bz2
+import codecs
 import gzip
 import lzma
 import re
@@ -23,18 +24,19 @@ COMPRESSED: dict[str, Any] = {
     ".xz": lzma.open,
     ".zst": _open_zstandard,
 }
+UTF8 = "utf-8"
 CHUNK_BYTES = 1 << 22
 MAX_LINE_BYTES = 1 << 28  # a longer line is an error, because it may fill the memory
 
 
-def lines_of(path: str, first: int = 0) -> Iterator[tuple[int, bytes]]:
+def lines_of(path: str, first: int = 0, encoding: str = UTF8) -> Iterator[tuple[int, bytes]]:
     """Yield texts of some megabytes of whole lines, with the number of the first line of each.
 
     The first text begins with line `first`, counted from 0. All line ends become newlines; the last
     line may have none.
     """
     number, held = 0, [b""]  # number of earlier lines, and parts of the current line
-    for data in _chunks(path):
+    for data in _chunks(path, encoding):
         end = data.rfind(b"\n") + 1
         if data and not end:
             held.append(data)
@@ -63,12 +65,13 @@ def _start_of(text: bytes, line: int) -> int:
     return start
 
 
-def _chunks(path: str) -> Iterator[bytes]:
-    """Yield the contents of a file in chunks, and b"" at its end.
+def _chunks(path: str, encoding: str) -> Iterator[bytes]:
+    """Yield the contents of a file in chunks of UTF-8, and b"" at its end.
 
     If the first line ends with a carriage return alone, all lines do.
     """
     suffix = next((suffix for suffix in COMPRESSED if path.lower().endswith(suffix)), None)
+    decoder = None if encoding == UTF8 else codecs.getincrementaldecoder(encoding)()
     lines, returns = 0, None
     with COMPRESSED[suffix](path) if suffix else open(path, "rb") as file:
         while True:
@@ -77,12 +80,21 @@ def _chunks(path: str) -> Iterator[bytes]:
             except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
                 reason = f"the file is damaged or cut off somewhere after line {lines} ({error})"
                 raise FileError(path, reason) from error
+            at_end = not data
+            if decoder is not None:
+                try:
+                    data = decoder.decode(data, at_end).encode()
+                except UnicodeError as error:
+                    reason = f"the file is not text in {encoding} after line {lines} ({error})"
+                    raise FileError(path, reason, "encoding") from error
+                if not data and not at_end:
+                    continue
             if returns is None:
                 end = re.search(rb"\r\n?|\n", data)
                 returns = end is not None and end[0] == b"\r"
             if returns:
                 data = data.replace(b"\r", b"\n")
             yield data
-            if not data:
+            if at_end:
                 return
             lines += data.count(b"\n")

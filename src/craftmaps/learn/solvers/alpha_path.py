@@ -1,0 +1,84 @@
+"""The search for the alpha with the least loss of held-out rows, with warm starts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from craftmaps.learn.solvers.descent import Descent
+from craftmaps.learn.solvers.few_pass import Machine
+
+_SEARCH_TOLERANCE = 5e-5  # small, because descents that end early misjudge alphas
+_START_TOLERANCE = 1e-3  # tolerance of the first descent, from zero and at a larger alpha
+_EQUAL = 0.02  # held-out losses with a smaller relative difference count as equal
+_CLEAR = 0.05  # a larger difference is clear even if the descent to the larger loss ended early
+_STEPS = 2  # alphas per decade
+_FIRST_ALPHA, _LAST_ALPHA = 0.01, 100.0  # first and largest alpha of a search, in mean curvatures
+
+
+@dataclass
+class Found:
+    """The best alpha, and all alphas with their losses of held-out rows.
+
+    `ends` are the descents at the best alpha, one for each held-out fold.
+    """
+
+    best: float
+    alphas: np.ndarray
+    scores: np.ndarray
+    ends: list[Descent]
+
+
+def search(
+    machine: Machine, folds: Sequence[int], alphas: Sequence[float] | None, lowest: float
+) -> Found:
+    """Find the alpha with the least loss of held-out rows.
+
+    Given alphas are tried from the largest on, and each starts at the solution of the previous one.
+    Otherwise alpha starts at a hundredth of the mean curvature. It is lowered by half decades as
+    long as the loss of held-out rows falls, or raised if it rises at once. If nearly all rows are
+    right, a few rows decide, so the result is the largest alpha whose loss is within two percent of
+    the least one.
+    """
+    tried: dict[float, float] = {}
+    reached: dict[float, list[Descent]] = {}
+    ends: Sequence[np.ndarray | Descent] = [machine.start() for _ in folds]
+
+    def improves(alpha: float) -> bool:
+        nonlocal ends
+        ends = reached[alpha] = machine.descend(alpha, ends, folds, _SEARCH_TOLERANCE)
+        least = min(tried.values(), default=np.inf)
+        tried[alpha] = float(sum(descent.held for descent in reached[alpha]))
+        return tried[alpha] < (1 - _EQUAL) * least
+
+    if alphas is not None:
+        for alpha in sorted(alphas, reverse=True):
+            improves(alpha)
+    else:
+        scale = machine.first.mean_curvature or 1.0
+        first = round(_STEPS * np.log10(_FIRST_ALPHA * scale))
+        last = np.floor(_STEPS * np.log10(_LAST_ALPHA * scale))
+        power = first
+        loss = np.inf
+        if machine.has_time:
+            # A larger penalty takes fewer passes, and a rough solution is enough as a start.
+            ends = machine.descend(10.0 ** ((power + 1) / _STEPS), ends, folds, _START_TOLERANCE)
+            loss = float(sum(descent.held for descent in ends))
+        first_ends = ends
+        improves(10.0 ** (power / _STEPS))
+        larger_is_worse = np.isfinite(loss) and loss > (1 + _CLEAR) * min(tried.values())
+        for step in (-1,) if larger_is_worse else (-1, 1):
+            while lowest <= 10.0 ** ((power + step) / _STEPS) and power + step <= last:
+                if not machine.has_time:
+                    break
+                power += step
+                if not improves(10.0 ** (power / _STEPS)):
+                    break
+            if len(tried) > 2:
+                break
+            power, ends = first, first_ends
+    good = (1 + _EQUAL) * min(tried.values())
+    best = max(alpha for alpha in tried if tried[alpha] <= good)
+    every = np.array(sorted(tried))
+    scores = np.array([tried[alpha] for alpha in every])
+    return Found(best, every, scores, reached[best])
