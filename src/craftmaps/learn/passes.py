@@ -234,7 +234,8 @@ class CurvaturePass(SamplePass):
     """Sum c z z^T for the curvatures c of the rows at a point, times their weights.
 
     A row is drawn with a probability in proportion to c, by its hash, because the curvature of most
-    rows may be next to nothing. Those of all rows sum to `total`; about `limit` rows are drawn.
+    rows may be next to nothing. Those of all rows sum to `total`; about `limit` rows are drawn, or
+    fewer where some are drawn for certain.
     """
 
     loss: Loss
