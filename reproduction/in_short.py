@@ -1,4 +1,4 @@
-"""The half page that opens a report: which claims of each paper hold, and what beats them now."""
+"""The half page that opens a report: which claims of each paper hold, and how our rows compare."""
 
 import math
 import statistics
@@ -121,7 +121,7 @@ def goals_in_short(goals: Sequence[Headline]) -> str:
     return f"Of {len(goals)} goals that we set ourselves, {', '.join(counted)}."
 
 
-def what_beats_them(specs: Sequence[Spec], results: Results) -> list[str]:
+def our_rows_beside_them(specs: Sequence[Spec], results: Results) -> list[str]:
     """Sentences about the learner and the maps that do better now."""
     told = []
     for spec in specs:

@@ -11,7 +11,13 @@ from reproduction import opening_figure
 from reproduction.against_craft import TABLE
 from reproduction.figures import draw
 from reproduction.headlines import headlines
-from reproduction.in_short import by_paper, goals_in_short, how_many_hold, topics, what_beats_them
+from reproduction.in_short import (
+    by_paper,
+    goals_in_short,
+    how_many_hold,
+    topics,
+    our_rows_beside_them,
+)
 from reproduction.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged
 from reproduction.markdown import (
     FIGURES,
@@ -156,16 +162,16 @@ def opening(specs: Sequence[Spec], results: Results, quick: bool = False) -> lis
 
 
 def _in_short(specs: Sequence[Spec], results: Results) -> Iterator[str]:
-    """Which claims hold, what beats the papers now, the picture, and then claim by claim."""
+    """Which claims hold, how our own rows compare, the picture, and then claim by claim."""
     of_papers = topics(specs, results)
-    better = what_beats_them(specs, results)
+    better = our_rows_beside_them(specs, results)
     if of_papers or better:
         yield heading(2, "In short")
     if of_papers:
         yield escaped(how_many_hold(topic for found in of_papers.values() for topic in found))
         yield bullets(by_paper(of_papers))
     if better:
-        yield "What beats the papers now:"
+        yield "How our own maps and learners compare:"
         yield bullets(better)
         goals = headlines(specs, results)
         if goals:

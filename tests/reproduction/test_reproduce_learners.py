@@ -4,7 +4,7 @@ import pytest
 
 from reproduction import spec
 from reproduction.headlines import headlines
-from reproduction.in_short import MIXED, MOSTLY, Topic, how_many_hold, topics, what_beats_them
+from reproduction.in_short import MIXED, MOSTLY, Topic, how_many_hold, topics, our_rows_beside_them
 from reproduction.judge import cells
 from reproduction.learner_headlines import (
     as_accurate,
@@ -143,7 +143,7 @@ def test_accuracy_and_time_are_compared_with_liblinear(tmp_path):
     assert "in 1 of 2 cells (median: 1.2 times as fast)" in faster.text
     assert "than LIBSVM in 1 of 1 (median: 2 times as fast)" in faster.text
     assert faster.word == "missed"
-    (sentence,) = what_beats_them([found], results)
+    (sentence,) = our_rows_beside_them([found], results)
     assert "in 0 of 2 cells. In the median, it gains -0.05 percentage points" in sentence
     empty = Results(tmp_path / "none")
     assert [one.word for one in headlines([found], empty)] == ["not run"] * 2
@@ -224,7 +224,7 @@ def test_the_opening_counts_what_a_paper_claims(tmp_path):
         "tested here: 1 holds, 1 holds on some data sets and not on others, 1 is undecided."
         in counted
     )
-    told = what_beats_them([found], results)
+    told = our_rows_beside_them([found], results)
     assert "in 3 of 3 cells" in told[0]  # rows that are kept are another map
     assert "in 1 of 2 columns" in told[1]
     assert "in 2 of 2 columns" in told[2]
