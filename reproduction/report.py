@@ -15,8 +15,8 @@ from reproduction.in_short import (
     by_paper,
     goals_in_short,
     how_many_hold,
-    topics,
     our_rows_beside_them,
+    topics,
 )
 from reproduction.judge import NOT_RUN, SKIPPED, cells, columns, counts, judged
 from reproduction.markdown import (

@@ -4,7 +4,7 @@ import pytest
 
 from reproduction import spec
 from reproduction.headlines import headlines
-from reproduction.in_short import MIXED, MOSTLY, Topic, how_many_hold, topics, our_rows_beside_them
+from reproduction.in_short import MIXED, MOSTLY, Topic, how_many_hold, our_rows_beside_them, topics
 from reproduction.judge import cells
 from reproduction.learner_headlines import (
     as_accurate,

@@ -204,9 +204,8 @@ def test_the_summary_counts_cells_and_claims(table, figure, results):
 def whole(specs, results, folder, **options):
     """The page that leads, and then those of the papers."""
     lead = write_report(specs, results, folder, **options)
-    return "\n".join(
-        path.read_text() for path in [lead, *(folder / page for page in {s.page for s in specs})]
-    )
+    pages = dict.fromkeys(one.page for one in specs)
+    return "\n".join(path.read_text() for path in [lead, *(folder / page for page in pages)])
 
 
 def test_the_report_has_every_part(table, figure, results, tmp_path):
