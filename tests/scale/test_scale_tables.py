@@ -246,6 +246,16 @@ def test_which_form_rows_take(suffix, tmp_path):
         read(tmp_path / "X.npy", table=True)
 
 
+def test_codes_with_leading_zeros_make_a_table_of_numbers(tmp_path):
+    lines = [f"{i % 7:05},{i / 4},{i % 2}" for i in range(50)]
+    (tmp_path / "t.csv").write_text("\n".join(["zip,x,y", *lines]))
+    rows = read(tmp_path / "t.csv", target="y")
+    assert [field.type for field in rows.schema] == [pa.string(), pa.float64()]
+    assert read(tmp_path / "t.csv", target="y", columns=["x"]).schema is None
+    ((X, _),) = read(tmp_path / "t.csv", target="y", table=False)
+    assert X[:3, 0].tolist() == [0, 1, 2]
+
+
 def test_given_types(tmp_path):
     """New rows are read as what the rows of fit held, although they look otherwise."""
     lines = ["code,size,when", "7,true,2024-01-31T12:00:00+02:00", "8,false,", "9,NA,NA"]

@@ -50,6 +50,12 @@ def test_by_default_few_rows_have_a_component_each():
     assert default.components(100_000, 5, float("inf")) == DEFAULT_COMPONENTS
 
 
+def test_by_default_components_fall_while_rows_grow_so_that_their_sums_cost_the_same():
+    default = Budget.parse(None)
+    sizes = [default.components(n, 5, float("inf")) for n in (4096, 4097, 8192, 16_384, 20_000)]
+    assert sizes == [4096, 4095, 2896, 2048, 2048]
+
+
 def test_a_clock_affords_fewer_rows_in_less_time():
     assert Clock().affordable_rows(400, 50) == 400
     short, long = Clock(limit=0.01), Clock(limit=1000.0)

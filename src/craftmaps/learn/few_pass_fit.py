@@ -1,4 +1,4 @@
-"""One fit of a loss to rows that can be read again: its sums, its search of alpha, its minimum."""
+"""Fit of a loss in a few passes: the search for alpha, and the minimization."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,33 +30,33 @@ from craftmaps.learn.solvers.penalty import penalty_of
 from craftmaps.learn.solvers.span import RowSpace
 from craftmaps.loops.triangle import add_to_triangle
 
-_SAMPLE_PER_FEATURE = 4  # rows of the sample whose sums are the preconditioner,
-_LEAST_SAMPLE = 1000  # and at least so many
-_JUDGING_ROWS = 3000  # held out, in as many folds as that takes
-_SEEN_ROWS = 100_000  # whose targets or predictions are looked at one by one, at most
-_LEAST_ALPHA = 10.0  # units of rounding, in mean curvatures, below which no alpha is tried
-JUDGING_TOLERANCE = 1e-2  # of a model that only predicts held-out rows
-_HELD_OUT = 0  # the first fold, which is held out to look at predictions
+_SAMPLE_PER_FEATURE = 4  # rows per feature in the sample that makes the preconditioner
+_LEAST_SAMPLE = 1000  # least number of rows in this sample
+_JUDGING_ROWS = 3000  # number of held-out rows, which decides the number of held-out folds
+_SEEN_ROWS = 100_000  # largest number of rows whose targets or predictions are collected
+_LEAST_ALPHA = 10.0  # in eps times the mean curvature; no smaller alpha is tried
+JUDGING_TOLERANCE = 1e-2  # tolerance for models that only predict held-out rows
+_HELD_OUT = 0  # the fold that is held out for predictions if alpha is given
 _HASHES = 1 << 64
-_CHEAP_SQUARES = 15  # E^2 up to this multiple of n k: sums of E^2 cost no more than a few passes
+_CHEAP_SQUARES = 15  # if E^2 is at most this multiple of n k, sums cost no more than a few passes
 
 
 @dataclass
 class Fit:
-    """Rows that can be gone through again, what the loss takes for their labels, and a loss.
+    """Rows that can be read several times, with labels encoded for a loss.
 
-    Fewer rows than features are replaced by their coordinates in the span of the rows, where the
-    minimum lies, unless the map has a penalty of its own.
+    With fewer rows than features, rows are replaced by their coordinates in the span of all rows,
+    which contains the minimum. This is not done if the map has its own penalty.
 
     Parameters
     ----------
     rows : Rows
     encode : callable
-        From labels as the rows have them to what the loss takes.
+        Function from the labels of rows to the form that the loss takes.
     n_outputs : int
     fit_intercept : bool
     balanced_classes : int or None
-        The number of classes, if rows are to be weighted so that all classes weigh the same.
+        The number of classes, if all classes get the same total weight.
     """
 
     rows: Rows
@@ -83,7 +83,7 @@ class Fit:
         few = rows.n_rows <= rows.n_features and self.penalty is None
         if few and isinstance(rows, RowsAgain) and rows.keeps_features:
             self.space = self._span(rows)
-        # the alpha that was chosen, and where the descent without each held-out fold ended there
+        # The chosen alpha, and the end of the descent for each held-out fold.
         self._held: tuple[float | None, list[np.ndarray]] = (None, [])
 
     def machine(self, max_passes: int) -> Machine:
@@ -103,9 +103,9 @@ class Fit:
     def minimum(
         self, machine: Machine, alpha: float, start: np.ndarray | Descent, tol: float
     ) -> np.ndarray:
-        """Where the loss of all rows is least.
+        """Return the point with the least loss of all rows.
 
-        Rows that tell what to expect are held out in the same passes, if no search held them out.
+        If no search has held out rows for the expected error, the same passes hold some out.
         """
         if self._held[0] == alpha:
             (end,) = machine.descend(alpha, [start], [None], tol)
@@ -117,7 +117,7 @@ class Fit:
     def chosen(
         self, machine: Machine, alpha: Any
     ) -> tuple[float, np.ndarray | None, np.ndarray | None, np.ndarray | Descent]:
-        """The alpha that is given or suits rows held out, all that were tried, and a start."""
+        """Return the given or best alpha, all alphas with their scores, and a starting point."""
         if not isinstance(alpha, str) and np.ndim(alpha) == 0:
             return float(alpha), None, None, machine.start()
         n_judging = min(N_FOLDS, -(-_JUDGING_ROWS * N_FOLDS // self.rows.n_rows))
@@ -131,7 +131,7 @@ class Fit:
     def held_out(
         self, start: np.ndarray | Descent, alpha: float, tol: float, max_passes: int
     ) -> RowsSeen:
-        """Predictions for held-out rows: those that chose alpha, otherwise a tenth of all rows."""
+        """Return predictions for the held-out rows that chose alpha, or for a tenth of all rows."""
         machine = self.machine(max_passes)
         known, ends = self._held
         if known != alpha:
@@ -143,12 +143,12 @@ class Fit:
         return seen[0]
 
     def targets(self) -> tuple[np.ndarray, np.ndarray]:
-        """Labels and weights of all rows, or of a uniform sample if they are many."""
+        """Return labels and weights of all rows, or of a uniform sample of many rows."""
         seen = self._seen(None, 1)
         return seen.y, seen.weights
 
     def restored(self, machine: Machine, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and intercepts for features, from a point of the machine."""
+        """Return coefficients and intercepts for features, from a point of the machine."""
         coef, intercept, _ = machine.point(end, None)
         if self.space is not None:
             coef = self.space.lift(coef)
@@ -170,7 +170,7 @@ class Fit:
         return self.rows.collect(task, replaced=self.space.coordinates)
 
     def _limit(self, size: int) -> int:
-        """The largest hash of a uniform sample of about so many rows; all rows if they are few."""
+        """Return the largest hash of a uniform sample of about `size` rows."""
         return min(_HASHES - 1, _HASHES * size // max(1, self.rows.n_rows))
 
     def _span(self, rows: RowsAgain) -> RowSpace:
@@ -185,15 +185,15 @@ class Fit:
 
     @cached_property
     def _first(self) -> tuple[np.ndarray, np.ndarray]:
-        """H (its lower triangle) and the mean of features, from a uniform sample of the rows.
+        """Return H (its lower triangle) and the mean of features, from a uniform sample of rows.
 
-        They are scaled up to all rows. They have the precision of the features, because they are
-        only used to precondition.
+        They are scaled up to all rows. They have the precision of the features, which is enough for
+        a preconditioner.
         """
         n_features = self.rows.n_features if self.space is None else self.space.coordinates.shape[1]
         limit = self._limit(self._sample_rows(n_features))
         sums = self._collect(SamplePass(limit, self.labels)).equations
-        if not sums.weight:  # by chance, only rows without weight
+        if not sums.weight:  # by chance, all rows of the sample have no weight
             limit = self._limit(self.rows.n_rows)
             sums = self._collect(SamplePass(limit, self.labels)).equations
         hessian, _, _ = sums.system(self.fit_intercept)
@@ -202,7 +202,7 @@ class Fit:
         return hessian.astype(self.rows.dtype, copy=False), centre
 
     def _renewed(self, point: Point, curvature: float) -> FirstSums:
-        """The sums of rows with their curvatures at a point, which sum to `curvature`."""
+        """Return the sums of rows with their curvatures at a point, which sum to `curvature`."""
         centre, size = self._first[1], self._sample_rows(len(self._first[1]))
         task = CurvaturePass(size, self.labels, self.loss, point, curvature)
         sums = self._collect(task).equations

@@ -43,7 +43,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
-        row if there are at most 4,096 rows, otherwise 2,048 components.
+        row if there are at most 4,096 rows. With more rows, the number falls to 2,048.
     loss : {"auto", "log", "squared"}, default="auto"
         "squared" is the loss of `OnePassClassifier`, with `partial_fit` and `merge`. "auto" uses
         the log-loss if there are more than four rows for each feature. Otherwise it tries both

@@ -40,7 +40,7 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
-        row if there are at most 4,096 rows, otherwise 2,048 components.
+        row if there are at most 4,096 rows. With more rows, the number falls to 2,048.
     loss : {"squared", "huber", "quantile"}, default="squared"
         "squared" is the loss of `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5

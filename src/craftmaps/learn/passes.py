@@ -1,8 +1,8 @@
-"""What one pass over rows adds up: losses and gradients, sums of a sample, labels, predictions.
+"""Tasks of one pass over rows: losses and gradients, sums of a sample, labels, predictions.
 
-A task is called with an iterable of blocks and returns something with a method `add`, so that what
-it finds in parts of the rows adds up to what it finds in all of them. Tasks and their results are
-small and can be pickled: a cluster sends a task to where the rows are and gets the sums back.
+A task takes an iterable of blocks and returns a result with a method `add`, so the results for
+parts of the rows add up to the result for all rows. Tasks and results are small and can be pickled.
+A cluster sends a task to the rows and gets the result back.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,8 +18,8 @@ from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
 
-N_FOLDS = 10  # that rows are dealt to, by a hash of their places
-_UPDATE_ROWS = 4096  # of a sample that are added at a time: every addition touches E^2 sums
+N_FOLDS = 10  # a hash of its place decides the fold of a row
+_UPDATE_ROWS = 4096  # rows of a sample to add together, because each addition touches E^2 sums
 
 
 class Point(NamedTuple):
@@ -31,7 +31,7 @@ class Point(NamedTuple):
 
 
 class FeatureBlock(NamedTuple):
-    """Rows of features, what they were labeled with, their weights, and hashes of their places."""
+    """Rows of features with their labels, weights, and hashes of their places."""
 
     Z: np.ndarray
     y: np.ndarray
@@ -39,7 +39,7 @@ class FeatureBlock(NamedTuple):
     hashes: np.ndarray
 
     def in_fold(self, fold: int) -> np.ndarray:
-        """Which rows belong to a fold."""
+        """Return which rows belong to a fold."""
         return np.asarray(self.hashes % np.uint64(N_FOLDS) == fold)
 
 
@@ -47,7 +47,7 @@ Task = Callable[[Iterable[FeatureBlock]], Any]
 
 
 class Rows(Protocol):
-    """Rows that can be gone through any number of times, here or elsewhere."""
+    """Rows that can be read any number of times, here or on other machines."""
 
     n_rows: int
     n_features: int
@@ -57,18 +57,18 @@ class Rows(Protocol):
     def dtype(self) -> np.dtype: ...
 
     def collect(self, task: Task, *, features: bool = True) -> Any:
-        """The sum of what a task finds; without `features` its blocks have no columns."""
+        """Return the result of a task for all rows; without `features`, blocks have no columns."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What the loss takes for the labels of rows, and the weights of their classes, if any."""
+    """Encoding of labels for the loss, and weights of classes, if any."""
 
     encode: Callable[[np.ndarray], np.ndarray]
     class_weights: np.ndarray | None = None
 
     def of(self, block: FeatureBlock) -> FeatureBlock:
-        """The same rows as the loss takes them."""
+        """Return the same rows with encoded labels and class weights."""
         weights = block.weights
         if self.class_weights is not None:
             weights = weights * self.class_weights[block.y]
@@ -78,7 +78,7 @@ class Labels:
 @storable
 @dataclass
 class PassSums:
-    """Sums over rows for several points: of losses, of losses held out, and of their derivatives.
+    """Sums over rows for several points: losses, losses of held-out rows, and derivatives.
 
     Attributes
     ----------
@@ -109,20 +109,20 @@ class PassSums:
 
 
 class _InOrder:
-    """Add sums of consecutive rows in the order of the rows, whichever thread is done first.
+    """Add sums of consecutive rows in the order of the rows, whichever thread finishes first.
 
-    Rounding depends on the order. With this one, the same rows give the same bits again, so that a
-    fit that was stopped goes on to the model of one that was not.
+    Rounding errors depend on the order. With a fixed order, the same rows give the same bits, so a
+    fit that was interrupted and continued gives the same model.
     """
 
     def __init__(self, total: PassSums) -> None:
         self._total = total
         self._lock = Lock()
-        self._next = 0  # the first row that was not added
-        self._early: dict[int, tuple[int, PassSums]] = {}  # sums that wait for rows before theirs
+        self._next = 0  # the first row that has not been added
+        self._early: dict[int, tuple[int, PassSums]] = {}  # sums that wait for earlier rows
 
     def add(self, start: int, stop: int, part: PassSums) -> None:
-        """Take the sums of rows start..stop."""
+        """Add the sums of rows start..stop, now or after earlier rows."""
         with self._lock:
             self._early[start] = stop, part
             while self._next in self._early:
@@ -132,7 +132,7 @@ class _InOrder:
 
 @dataclass(frozen=True)
 class LossPass:
-    """Evaluate a loss at several points, with one product with the features for all of them."""
+    """Evaluate a loss at several points, with one product with the features."""
 
     loss: Loss
     points: Sequence[Point]
@@ -189,7 +189,7 @@ class LossPass:
 @storable
 @dataclass
 class FirstRows:
-    """The sums of a sample of the rows, which make the preconditioner."""
+    """The sums of a sample of the rows, for the preconditioner."""
 
     equations: NormalEquations
 
@@ -201,7 +201,7 @@ class FirstRows:
 
 @dataclass(frozen=True)
 class SamplePass:
-    """Sum z z^T over a uniform sample of the rows: those with hashes up to `limit`."""
+    """Sum z z^T over a uniform sample: the rows with hashes up to `limit`."""
 
     limit: int
     labels: Labels
@@ -233,9 +233,9 @@ class SamplePass:
 class CurvaturePass(SamplePass):
     """Sum c z z^T for the curvatures c of the rows at a point, times their weights.
 
-    A row is drawn with a probability in proportion to c, by its hash, because the curvature of most
-    rows may be next to nothing. Those of all rows sum to `total`; about `limit` rows are drawn, or
-    fewer where some are drawn for certain.
+    Rows are drawn by their hashes with probabilities proportional to c, because most rows may have
+    hardly any curvature. The curvatures of all rows sum to `total`. About `limit` rows are drawn,
+    or fewer if some are certain to be drawn.
     """
 
     loss: Loss
@@ -246,7 +246,7 @@ class CurvaturePass(SamplePass):
         F = rows.Z @ self.point.coef.astype(rows.Z.dtype)
         F += self.point.intercept.astype(F.dtype)
         curvatures = self.loss(F, rows.y, rows.weights).curvatures * rows.weights
-        certain = self.total / self.limit  # a row of that curvature is drawn for certain
+        certain = self.total / self.limit  # a row with this curvature is always drawn
         some = rows.hashes / 2.0**64 * certain < curvatures
         return rows.Z[some], np.maximum(curvatures[some], certain)
 
@@ -254,7 +254,7 @@ class CurvaturePass(SamplePass):
 @storable
 @dataclass
 class Totals:
-    """Total weight of the rows, in all or of each class, and the number of rows of each class."""
+    """Total weight and number of all rows, or of the rows of each class."""
 
     weights: np.ndarray
     counts: np.ndarray
@@ -268,7 +268,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class TotalsPass:
-    """Count rows and weights of each class, or of all rows as one class."""
+    """Sum up rows and weights of each class, or of all rows as one class."""
 
     n_classes: int | None
 
@@ -285,7 +285,7 @@ class TotalsPass:
 @storable
 @dataclass
 class RowsSeen:
-    """What was predicted for some rows, what they were labeled with, and their weights."""
+    """Predictions, labels and weights of some rows."""
 
     predicted: np.ndarray
     y: np.ndarray
@@ -301,9 +301,9 @@ class RowsSeen:
 
 @dataclass(frozen=True)
 class SeenPass:
-    """Labels of the rows with hashes up to `limit`, and predictions for them if there is a point.
+    """Collect labels of the rows with hashes up to `limit`, and predictions if a point is given.
 
-    A point with a held fold asks for rows of that fold only.
+    If the point has a held-out fold, only rows of that fold are collected.
     """
 
     limit: int
@@ -311,7 +311,7 @@ class SeenPass:
     labels: Labels
 
     def __call__(self, blocks: Iterable[FeatureBlock]) -> RowsSeen | None:
-        """None stands for no rows with an unknown number of columns."""
+        """Return None if there are no rows, because the number of columns is then unknown."""
         seen: RowsSeen | None = None
         for block in blocks:
             part = self._part(block)

@@ -1,9 +1,9 @@
 """Fast Hadamard transforms and products of rotated rows.
 
-Everything here works on one row at a time, whose rotated copies stay in the first-level cache.
-The butterflies are written on vectors of eight numbers: the compiler's own vectorizer does not
-find them for the short strides, and guards longer ones with overlap checks that cost more than
-the arithmetic. LLVM lowers a vector of eight to whatever the machine has.
+Most functions work on one row at a time, whose rotated copies stay in the first-level cache. The
+butterflies are written for vectors of eight numbers. The compiler would not vectorize short
+strides, and would guard longer strides with overlap checks that cost more than the arithmetic. LLVM
+maps vectors of eight numbers to the vectors of the machine.
 
 All functions that call each other live in this file, because a cached caller does not notice a
 change in another one.
@@ -47,8 +47,8 @@ class Blocks(NamedTuple):
     """The arrays of `HadamardProducts`, with `scale` in the precision of the rows.
 
     `overlap` is the number of entries that are repeated behind each rotated row. The first blocks
-    form `n_squares` squares. If there are any, the signs of features are those of their entries of
-    the first factor.
+    form `n_squares` squares. With squares, features take the signs of their entries of the first
+    factor.
     """
 
     gather: np.ndarray
@@ -104,7 +104,7 @@ class _Vectors:
         return self.builder.shuffle_vector(first, first, mask)
 
     def across(self, vectors: list[Any]) -> list[Any]:
-        """The Hadamard transform over the list, lane by lane."""
+        """Apply the Hadamard transform over a list of vectors, lane by lane."""
         vectors = list(vectors)
         half = 1
         while half < len(vectors):
@@ -117,7 +117,7 @@ class _Vectors:
         return vectors
 
     def within(self, vector: Any) -> Any:
-        """The Hadamard transform over the lanes of one vector: swap, then add with signs."""
+        """Apply the Hadamard transform over the lanes of a vector: swap, then add with signs."""
         for stride in (1, 2, 4):
             lanes = range(LANES)
             mask = ir.Constant(ir.VectorType(_I32, LANES), [j ^ stride for j in lanes])
@@ -131,7 +131,7 @@ class _Vectors:
 
 @intrinsic
 def _transform64(typing_context: Any, u: Any, i: Any) -> Any:
-    """u[i:i+64] = H_64 u[i:i+64]."""
+    """Set u[i:i+64] = H_64 u[i:i+64]."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vectors = _Vectors(context, builder, signature.args[0].dtype)
@@ -146,7 +146,7 @@ def _transform64(typing_context: Any, u: Any, i: Any) -> Any:
 
 @intrinsic
 def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any, j: Any) -> Any:
-    """u[i:i+64] = H_64 x[gather[j:j+64]]; `gather` is unsigned."""
+    """Set u[i:i+64] = H_64 x[gather[j:j+64]]; `gather` is unsigned."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vectors = _Vectors(context, builder, signature.args[0].dtype)
@@ -172,7 +172,7 @@ def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any, j: Any) 
 def _make_butterfly(radix: int) -> Any:
     @intrinsic
     def butterfly(typing_context: Any, u: Any, i: Any, stride: Any) -> Any:
-        """`radix` runs of eight numbers, `stride` apart from u[i] on, transformed in place."""
+        """Transform `radix` runs of eight numbers from u[i] on, `stride` apart, in place."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             vectors = _Vectors(context, builder, signature.args[0].dtype)
@@ -240,10 +240,11 @@ def _make_run(
     scale: Any,
     signs: Any,
 ) -> Any:
-    """z[j+l] = (or, with a fold, +=) scale * u[first+l] prod_{0 < k < n} u[p[at+k]+l], l < length.
+    """Set z[j+l] = scale * u[first+l] prod_{0 < k < n} u[p[at+k]+l] for l < length.
 
-    There are at most `MAX_FACTORS` factors. Written for the compiler, not in Python: numba would
-    call a function for each number of factors, which takes as long as a short run.
+    With a fold, the products are added to z. There are at most `MAX_FACTORS` factors. The function
+    generates code, because numba would call a Python function for each number of factors, which
+    takes as long as a short run.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -269,7 +270,7 @@ def _make_run(
 
 @intrinsic
 def _set_run(typing_context: Any, u: Any, i: Any, source: Any, places: Any, length: Any) -> Any:
-    """u[i+l] = prod_k source[places[k]+l], l < length."""
+    """Set u[i+l] = prod_k source[places[k]+l] for l < length."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = signature.args[0]
@@ -295,12 +296,12 @@ def _add_square(
     length: Any,
     scale: Any,
 ) -> Any:
-    """z[start + column[b + SIDE i + k] + l] += or -= P_i[l] Q_k[l], i, k < SIDE, l < length.
+    """Add or subtract P_i[l] Q_k[l] at z[start + column[b + SIDE i + k] + l] for i, k < SIDE.
 
-    `meeting` says which have the same columns, and which are subtracted. P_i is
-    scale[b + SIDE i] times the product of the first n // 2
-    factors of block b + SIDE i. Q_k is the product of the other factors of block b + k. The factors
-    of block b are at u[p[b stride + 1 + k] + l], k < n, after the sign. Products stay in registers.
+    `meeting` says which products have the same columns, and which are subtracted. P_i is
+    scale[b + SIDE i] times the product of the first n // 2 factors of block b + SIDE i. Q_k is the
+    product of the other factors of block b + k. The factors of block b are at
+    u[p[b stride + 1 + k] + l] for k < n, after the sign. Products stay in registers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -360,7 +361,7 @@ def _add_square(
 
 @compiled
 def _transform_short(u: np.ndarray, base: int, n: int) -> None:
-    """u[base:base+n] = H u[base:base+n], n any power of two; made for short ones."""
+    """Set u[base:base+n] = H u[base:base+n] for a small power of two n."""
     half = 1
     while half < n:
         for i in range(n):
@@ -373,7 +374,7 @@ def _transform_short(u: np.ndarray, base: int, n: int) -> None:
 
 @compiled
 def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
-    """The stages of the transform of u[base:base+n] with strides from 64 on."""
+    """Apply the stages of the transform of u[base:base+n] with strides of at least 64."""
     stride = _SMALLEST
     end = base + n
     if n == 16 * stride:  # one pass instead of two; longer strides would not fit into the cache
@@ -397,7 +398,7 @@ def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
 
 @compiled
 def _transform(u: np.ndarray, base: int, n: int) -> None:
-    """u[base:base+n] = H u[base:base+n], H the unnormalized Hadamard matrix, n a power of two."""
+    """Set u[base:base+n] = H u[base:base+n] with the unnormalized Hadamard matrix H."""
     if n < _SMALLEST:
         _transform_short(u, base, n)
     else:
@@ -408,7 +409,7 @@ def _transform(u: np.ndarray, base: int, n: int) -> None:
 
 @compiled
 def hadamard_rows(X: np.ndarray) -> None:
-    """Replace each row x of X by H x. The number of columns is a power of two."""
+    """Replace each row x of X by H x; the number of columns is a power of two."""
     u = X.reshape(X.size)
     for i in range(X.shape[0]):
         _transform(u, i * X.shape[1], X.shape[1])
@@ -416,7 +417,7 @@ def hadamard_rows(X: np.ndarray) -> None:
 
 @compiled
 def _signed_row(x: np.ndarray, X: np.ndarray, i: int) -> None:
-    """x = (X[i], -X[i], 0)."""
+    """Set x = (X[i], -X[i], 0)."""
     d = X.shape[1]
     for j in range(d):
         x[j] = X[i, j]
@@ -429,10 +430,10 @@ def _signed_row(x: np.ndarray, X: np.ndarray, i: int) -> None:
 def _rotate(
     u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int, n: int, overlap: int
 ) -> None:
-    """u[base:base+n] = H P S x: permuted, signed, transformed, its first entries repeated behind.
+    """Set u[base:base+n] = H P S x, and repeat its first entries at the end.
 
-    Row `row` of the flat `gather` holds permutation, signs and padding: x is stored as (x, -x, 0).
-    The repeat lets a slice start anywhere without wrapping around.
+    Row `row` of the flat `gather` contains permutation, signs and padding, because x is stored as
+    (x, -x, 0). With the repeated entries, a slice can start anywhere without wrapping around.
     """
     first = row * n
     if n < _SMALLEST:
@@ -450,9 +451,9 @@ def _rotate(
 
 @compiled
 def _multiply_first(u: np.ndarray, p: np.ndarray, at: int, n: int, length: int, spare: int) -> int:
-    """Multiply the first of n factors at p[at:] in u[spare:]; return how many, less one.
+    """Multiply some of the n factors at p[at:] into u[spare:]; return their number minus one.
 
-    At most `MAX_FACTORS` are left, with their product so far as the first of them.
+    At most `MAX_FACTORS` factors are left, and the product is the first of them.
     """
     done, first = 0, p[at]
     while n - done > MAX_FACTORS:
@@ -464,17 +465,17 @@ def _multiply_first(u: np.ndarray, p: np.ndarray, at: int, n: int, length: int, 
 
 @compiled
 def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> None:
-    """Z[i, column[b]+l] = sum over blocks b of scale[b] * prod_{k < degree[b]} u[offset[b,k]+l].
+    """Add scale[b] * prod_{k < degree[b]} u[offset[b,k]+l] to Z[i, column[b]+l] for all blocks b.
 
-    u holds the fixed `signs`, which a fold multiplies with as one more factor, and then a row's
-    rotations one after another. Rotations are made set by set: set s owns the rows
+    u contains the fixed `signs`, which are one more factor of a fold, and then the rotations of a
+    row one after another. Rotations are computed set by set: set s has the rows
     rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1].
 
-    Without a fold, `signs` is None: no two blocks meet in a column, and the columns of no block
-    are left as they are.
+    Without a fold, `signs` is None, no two blocks have common columns, and columns without a block
+    do not change.
 
-    The blocks are many and short, so nothing is sliced or called with arrays here that the compiler
-    would not inline: each costs about ten nanoseconds.
+    There are many short blocks. Slicing an array, or calling a function with arrays that is not
+    inlined, takes about ten nanoseconds, so this loop avoids both.
     """
     gather, rotations, blocks, degree, length, column, scale, offset, overlap, n_squares = drawn
     size, indices = gather.shape[1], gather.reshape(gather.size)
@@ -527,7 +528,7 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
 
 @compiled
 def _signed_tile(x: np.ndarray, X: np.ndarray, i: int, n_rows: int) -> None:
-    """Rows i, ..., i + n_rows of X side by side: x[j] = X[:, j], x[d+j] = -X[:, j], x[2d] = 0."""
+    """Set x[j] = X[:, j], x[d+j] = -X[:, j] and x[2d] = 0 for the rows i, ..., i + n_rows of X."""
     d = X.shape[1]
     x[:] = 0
     for r in range(n_rows):
@@ -540,7 +541,7 @@ def _signed_tile(x: np.ndarray, X: np.ndarray, i: int, n_rows: int) -> None:
 def _rotate_tile(
     u: np.ndarray, base: int, x: np.ndarray, gather: np.ndarray, row: int, used: int
 ) -> None:
-    """As `_rotate` for the rows of a tile, with as many entries repeated as there are."""
+    """Do the same as `_rotate` for the rows of a tile."""
     n = gather.shape[1]
     for j in range(n):
         _set_run(u, base + j * TILE, x, (np.int64(gather[row, j]) * TILE,), used)
@@ -557,11 +558,11 @@ def _rotate_tile(
 
 @compiled
 def product_tiles(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> None:
-    """As `product_rows` for few columns: vectors hold an entry of several rows.
+    """Do the same as `product_rows` for few columns, with several rows side by side in vectors.
 
-    Runs of features are then shorter than vectors of one row's entries, and starting them would
-    take most of the time. A tile with fewer rows is processed in the same way as a full one, so the
-    features of a row do not depend on the rows beside it.
+    With few columns, runs of features are so short that starting them would take most of the time.
+    A tile with fewer rows is processed like a full tile, so the features of a row do not depend on
+    other rows.
     """
     gather, rotations, blocks, degree, length, column, scale, offset, _, _ = drawn
     size = gather.shape[1]
@@ -610,12 +611,12 @@ def product_tiles(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> No
 
 @compiled
 def complex_product_rows(X: np.ndarray, drawn: Blocks, Z: np.ndarray) -> None:
-    """As `product_rows` without a fold, for complex u_k.
+    """Do the same as `product_rows` without a fold, for complex u_k.
 
-    The real parts of a block go to `length` columns, the imaginary ones to the next.
+    The real parts of a block go to `length` columns, and the imaginary parts to the next columns.
 
-    Rows 2k and 2k+1 of `gather` are the real and the imaginary part of factor k: every entry of x
-    carries a sign from {1, i, -1, -i}, so it stands in one of them and is 0 in the other.
+    Rows 2k and 2k+1 of `gather` are the real and the imaginary part of factor k. Every entry of x
+    has a sign from {1, i, -1, -i}, so it occurs in one of these rows and is 0 in the other.
     """
     gather, rotations, blocks, degree, length, column, scale, offset, overlap, _ = drawn
     size, indices = gather.shape[1], gather.reshape(gather.size)
@@ -654,7 +655,7 @@ def complex_product_rows(X: np.ndarray, drawn: Blocks, Z: np.ndarray) -> None:
 
 @compiled
 def _spread(u: np.ndarray, x: np.ndarray, signs: np.ndarray) -> None:
-    """u = H D x with the diagonal matrix D of signs, x padded by zeros."""
+    """Set u = H D x for the diagonal matrix D of signs and x padded with zeros."""
     for j in range(x.shape[0]):
         u[j] = signs[j] * x[j]
     for j in range(x.shape[0], u.shape[0]):
@@ -664,7 +665,7 @@ def _spread(u: np.ndarray, x: np.ndarray, signs: np.ndarray) -> None:
 
 @compiled
 def _scaled(z: np.ndarray, scale: np.ndarray, u: np.ndarray) -> None:
-    """z = scale * u, as far as z goes."""
+    """Set z to the first entries of scale * u."""
     for j in range(z.shape[0]):
         z[j] = scale[j] * u[j]
 
@@ -679,10 +680,10 @@ def structured_rows(
     first_column: int,
     Z: np.ndarray,
 ) -> None:
-    """Z[i, first_column:] = scale * (H S_b H P D_1 H D_0 x for all blocks b, one after the other).
+    """Set Z[i, first_column:] = scale * (H S_b H P D_1 H D_0 x for all blocks b).
 
-    The diagonal matrices D_k = rotations[g, k] and the permutation P = permutations[g] are those of
-    a group g of blocks, S_b = signs[b]. The size of H is at least 64.
+    The diagonal matrices D_k = rotations[g, k] and the permutation P = permutations[g] belong to a
+    group g of blocks, and S_b = signs[b]. The size of H is at least 64.
     """
     n_groups, n_blocks, size = len(rotations), len(signs), signs.shape[1]
     in_group = -(-n_blocks // n_groups)
@@ -713,7 +714,7 @@ def fastfood_rows(
     first_column: int,
     Z: np.ndarray,
 ) -> None:
-    """Z[i, first_column:] = scale * (the first `used` entries of H G_b P H B x for all b).
+    """Set Z[i, first_column:] = scale * (the first `used` entries of H G_b P H B x for all b).
 
     B = signs, P = permutation and G_b = diagonals[b]. The size of H is at least 64, and `used` a
     power of two, so these entries of H v are a smaller H times sums of entries of v.

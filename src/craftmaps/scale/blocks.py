@@ -208,6 +208,7 @@ def read(
         values: for `KernelClassifier`, `KernelRegressor` and `TableEncoder`. "auto" looks at the
         first rows of CSV and Parquet files, about 4 MB. X is an array if all their values are
         finite numbers (with on_bad_rows="skip": more than half in each column), otherwise a table.
+        In CSV files, codes such as "007" are no numbers.
         If later rows hold other values, an error says so; use table=True to read them.
     types : dict of column names to {"number", "text", "date"}, default=None
         Types of some columns of a table, instead of types found from their values. For new rows,

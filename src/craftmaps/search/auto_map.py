@@ -1,4 +1,4 @@
-"""A feature map that chooses its scaling, kernel and size by itself."""
+"""A feature map that chooses its own scaling, kernel and size."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from craftmaps.storage.expect import expect_array
 from craftmaps.storage.packing import storable
 
 MIN_ROWS = 10  # fewer rows cannot tell kernels apart
-_SHARE_OF_SEARCH = 0.5  # of a training time
+_SHARE_OF_SEARCH = 0.5  # share of a budget of training time
 
 
 @storable
@@ -46,7 +46,8 @@ class AutoMap(FeatureMap):
     budget : int, str or None, default=None
         A number of components; a training time, "10s" or "5min", half of which is for the search;
         a memory for training, "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes
-        one component for each row if there are at most 4,096 rows, otherwise 2,048 components.
+        one component for each row if there are at most 4,096 rows. With more rows, the number of
+        components falls to 2,048.
     n_rows : int or None, default=None
         Total number of rows that a learner will see, if `fit` gets only a sample of them.
     images : bool or (height, width), default=False
@@ -141,7 +142,7 @@ class AutoMap(FeatureMap):
     def _searched(
         self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
     ) -> tuple[FeatureMap, Report | None, float | None]:
-        """The map to fit, how it was found, and the penalty that suited it."""
+        """Return the map to fit, the report of the search, and the best penalty."""
         shape = self._shape_of_images(X)
         budget, seed = Budget.parse(self.budget), int(rng.integers(2**31))
         total = max(X.shape[0], self.n_rows or 0)
@@ -161,7 +162,7 @@ class AutoMap(FeatureMap):
             rounds.append(sized_round(rows, rounds, size, total, seed, trial_size))
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
-        alpha = best.alpha if np.isfinite(best.alpha) else None  # nothing beats the mean
+        alpha = best.alpha if np.isfinite(best.alpha) else None  # infinite if the mean is best
         if best.candidate.is_linear:
             size = min(size, X.shape[1] + 1)  # the dimension of all linear functions
         return feature_map(best.candidate, size, X.shape[0], seed), report, alpha
@@ -202,7 +203,7 @@ def _ends(y: np.ndarray) -> np.ndarray:
 
 
 def is_constant(rows: Any) -> bool:
-    """Whether all rows, or all targets, are the same."""
+    """Whether all rows, or all targets, are equal."""
     if sparse.issparse(rows):
         return bool((rows.max(axis=0) != rows.min(axis=0)).nnz == 0)
     return bool((rows == rows[:1]).all())

@@ -72,9 +72,10 @@ class Budget:
         n_classes : int
             0 for regression. Classes take time for passes over the features.
         """
-        if self.kind == "default" and n_rows <= EXACT_ROWS:
-            return n_rows
-        if self.kind in ("default", "components"):
+        if self.kind == "default":  # the sums of more rows cost no more than those of EXACT_ROWS
+            affordable = int((EXACT_ROWS**3 / n_rows) ** 0.5)
+            return min(max(affordable, DEFAULT_COMPONENTS), n_rows)
+        if self.kind == "components":
             return min(int(self.amount), n_rows)
         affordable = 0
         for size in (*_SIZES, n_rows):

@@ -140,7 +140,7 @@ class _MetricSearch:
         return judge_unseen(K, self.rows.targets(slice(n)), self.unseen, near)
 
     def best_of(self, recipe: Recipe) -> tuple[float, Recipe, int] | None:
-        """Return the best score of the steps of a recipe, which end when the score rises."""
+        """Return the best score of a recipe, whose steps end when the score stops falling."""
         best: tuple[float, Recipe, int] | None = None
         for n_steps, step in enumerate(islice(self.steps(recipe), _MAX_STEPS), start=1):
             score = self.judged(step).score

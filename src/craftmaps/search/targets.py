@@ -78,8 +78,8 @@ class Targets:
     def score(self, predicted: np.ndarray) -> float:
         """Return the score that compares candidates; less is better.
 
-        For classes, it is the product of the number of errors, which is coarse, and the mean
-        squared error, which is not the goal itself.
+        For classes, it is the root of the share of errors, which is coarse, times the mean squared
+        error, which is not the goal itself.
         """
         if not self.n_classes:
             return self.error(predicted)

@@ -1,4 +1,4 @@
-"""The alpha with the least loss of rows held out, along a path of descents with warm starts."""
+"""The search for the alpha with the least loss of held-out rows, with warm starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ import numpy as np
 from craftmaps.learn.solvers.descent import Descent
 from craftmaps.learn.solvers.few_pass import Machine
 
-_SEARCH_TOLERANCE = 5e-5  # while alphas are compared: descents that end early misjudge them
-_START_TOLERANCE = 1e-3  # of the descent from zero, at a larger alpha, that others start from
-_EQUAL = 0.02  # relative difference of losses of rows held out that does not count
-_CLEAR = 0.05  # and one that is clear even where the descent to the larger loss ended early
+_SEARCH_TOLERANCE = 5e-5  # small, because descents that end early misjudge alphas
+_START_TOLERANCE = 1e-3  # tolerance of the first descent, from zero and at a larger alpha
+_EQUAL = 0.02  # held-out losses with a smaller relative difference count as equal
+_CLEAR = 0.05  # a larger difference is clear even if the descent to the larger loss ended early
 _STEPS = 2  # alphas per decade
-_FIRST_ALPHA, _LAST_ALPHA = 0.01, 100.0  # where a search begins and ends, in mean curvatures
+_FIRST_ALPHA, _LAST_ALPHA = 0.01, 100.0  # first and largest alpha of a search, in mean curvatures
 
 
 @dataclass
 class Found:
-    """The best alpha, all that were tried with their losses of rows held out, and where it ended.
+    """The best alpha, and all alphas with their losses of held-out rows.
 
-    `ends` are the descents at the best alpha, one without each fold.
+    `ends` are the descents at the best alpha, one for each held-out fold.
     """
 
     best: float
@@ -32,12 +32,13 @@ class Found:
 def search(
     machine: Machine, folds: Sequence[int], alphas: Sequence[float] | None, lowest: float
 ) -> Found:
-    """Find the alpha with the least loss of rows held out.
+    """Find the alpha with the least loss of held-out rows.
 
-    Given alphas are tried from the largest on, each from where the one before ended. Otherwise
-    alpha begins at a hundredth of the mean curvature and is lowered by half decades as long as the
-    loss of rows held out falls, or raised if it rises at once. Few rows decide where nearly all
-    are right, so the largest alpha is taken whose loss is within two percent of the least one.
+    Given alphas are tried from the largest on, and each starts at the solution of the previous one.
+    Otherwise alpha starts at a hundredth of the mean curvature. It is lowered by half decades as
+    long as the loss of held-out rows falls, or raised if it rises at once. If nearly all rows are
+    right, a few rows decide, so the result is the largest alpha whose loss is within two percent of
+    the least one.
     """
     tried: dict[float, float] = {}
     reached: dict[float, list[Descent]] = {}
@@ -60,7 +61,7 @@ def search(
         power = first
         loss = np.inf
         if machine.has_time:
-            # a larger penalty is quicker to minimize, and need not be minimized well
+            # A larger penalty takes fewer passes, and a rough solution is enough as a start.
             ends = machine.descend(10.0 ** ((power + 1) / _STEPS), ends, folds, _START_TOLERANCE)
             loss = float(sum(descent.held for descent in ends))
         first_ends = ends

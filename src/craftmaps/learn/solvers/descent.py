@@ -1,7 +1,7 @@
 """L-BFGS with a preconditioner, one evaluation at a time.
 
-A descent asks for values and gradients at points and never sees rows. So several descents (other
-folds left out) share a pass over the rows.
+A descent asks for values and gradients at points, and never sees rows. So several descents, for
+other held-out folds, can share a pass over the rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import get_blas_funcs, lapack
 
-_MEMORY = 8  # pairs of steps and changes of the gradient that L-BFGS keeps
+_MEMORY = 8  # steps, with the changes of the gradient along them, that L-BFGS keeps
 _ENOUGH_SLOPE = 0.9  # a step is taken unless the slope at its end is this share of the first, up
-_JITTER = 10.0  # units of rounding, times the mean of the diagonal, that keep P positive definite
+_JITTER = 10.0  # in eps times the mean of the diagonal; keeps P positive definite
 
 
 @dataclass
@@ -47,12 +47,12 @@ class Preconditioner:
             jitter *= 10
 
     def condition(self) -> float:
-        """An estimate of the condition number of P, from the diagonal of its factor."""
+        """Estimate of the condition number of P, from the diagonal of its factor."""
         diagonal = self.factor.diagonal().astype(np.float64)
         return float((diagonal.max() / diagonal.min()) ** 2)
 
     def __call__(self, gradient: np.ndarray) -> np.ndarray:
-        """P^-1 times a gradient, whose last row belongs to the intercepts."""
+        """Return P^-1 times a gradient, whose last row belongs to the intercepts."""
         (trsm,) = get_blas_funcs(("trsm",), (self.factor,))
         top = np.array(gradient[:-1], dtype=self.factor.dtype, order="F")  # a copy, overwritten
         top = trsm(1.0, self.factor, top, lower=1, overwrite_b=1)
@@ -73,23 +73,23 @@ class _Pair(NamedTuple):
 class Descent:
     """L-BFGS from `point` with P^-1 as its first inverse Hessian, one evaluation at a time.
 
-    Steps are judged by slopes, because rounding hides differences of values near the minimum. A
-    convex function whose slope along the step is still negative at its end has fallen; one whose
-    slope there is less than the first one, turned around, has very nearly done so.
+    Steps are judged by slopes, because rounding hides differences of values near the minimum. If
+    the slope along the step is still negative at its end, a convex function has fallen. If the
+    slope is positive there, but smaller than the first slope in size, it has very nearly fallen.
 
     Attributes
     ----------
     point, gradient : ndarray of shape (n_features + 1, n_outputs)
-        Where the descent is, with intercepts in the last row, and the gradient there.
+        The current point, with intercepts in the last row, and its gradient.
     value : float
     decrement : float
         The norm of the preconditioned gradient, sqrt(g^T P^-1 g).
     held : float
-        The loss of rows held out, at `point`.
+        The loss of held-out rows at `point`.
     curvature : float
-        The sum of the curvatures of rows, at `point`.
+        The sum of the curvatures of rows at `point`.
     trial : ndarray
-        Where the function is to be evaluated next.
+        The next point to evaluate.
     alpha : float
         The penalty of the function.
     """
@@ -114,10 +114,10 @@ class Descent:
     def at(
         self, alpha: float, precondition: Preconditioner, penalize: Callable[..., np.ndarray]
     ) -> "Descent":
-        """Where this descent is, with what it knows, with another penalty or preconditioner.
+        """Return this descent with another alpha or preconditioner, without a pass.
 
-        The penalty is quadratic: the value and the gradient here, and the changes of the gradient
-        along past steps, need no pass. `penalize` applies Q.
+        The penalty is quadratic, so value, gradient and the changes of the gradient along past
+        steps can be updated for the new alpha. `penalize` applies Q.
         """
         more, other = alpha - self.alpha, Descent(self.point, alpha=alpha)
         assert self.gradient is not None
@@ -135,9 +135,10 @@ class Descent:
 
     @classmethod
     def between(cls, descents: Sequence["Descent"]) -> "Descent":
-        """The mean of where descents at one alpha are, not evaluated yet.
+        """Return a descent from the mean of the points of descents at one alpha.
 
-        It takes over what the first of them knows of the curvature, which differs little.
+        It is not evaluated yet. It takes the curvature from the first descent, because the others
+        differ little.
         """
         first = descents[0]
         mean = cls(np.mean([descent.point for descent in descents], axis=0), alpha=first.alpha)
@@ -145,10 +146,10 @@ class Descent:
         return mean
 
     def is_done(self, gain_of_interest: float) -> bool:
-        """Whether the value can fall by no more than about that.
+        """Whether the value can fall by no more than about `gain_of_interest`.
 
-        Half of g^T P^-1 g is what a quadratic with Hessian P would still fall. L-BFGS knows the
-        Hessian better after some steps, so what it expects must be as small.
+        A quadratic with Hessian P would fall by half of g^T P^-1 g. After some steps, L-BFGS knows
+        the Hessian better, so the decrease that it expects must be as small.
         """
         return max(self.decrement**2, -self._slope) / 2 <= gain_of_interest
 
@@ -167,7 +168,7 @@ class Descent:
             return
         slope = float(np.vdot(gradient, self._direction))
         if not (np.isfinite(value) and slope <= -_ENOUGH_SLOPE * self._slope):
-            # beyond the minimum by as much as before it, or worse: the secant tells where it is
+            # The step is too long. The secant of the slopes estimates where the minimum is.
             share = -self._slope / (slope - self._slope) if np.isfinite(slope) else 0.1
             self._step *= min(max(share, 0.1), 0.7)
             if self._step < 1e-6:
@@ -187,7 +188,7 @@ class Descent:
         self.point, self.value, self.gradient = self.trial, value, gradient
         self._preconditioned = preconditioned
         self.decrement = float(np.sqrt(max(np.vdot(gradient, preconditioned), 0.0)))
-        # the two-loop recursion, in which P^-1 is applied to sums of what it was applied to before
+        # In the two-loop recursion, P^-1 times sums follows from products that are known.
         remaining, direction, shares = gradient.copy(), preconditioned.copy(), []
         for pair in reversed(self._pairs):
             share = float(np.vdot(pair.step, remaining)) / pair.product

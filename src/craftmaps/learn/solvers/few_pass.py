@@ -1,15 +1,16 @@
 """Minimize a smooth convex loss of linear scores in few passes over the features.
 
-The first sums are the preconditioner. With H = sum w (z - m)(z - m)^T, from all rows or from a
-sample of them, and c the curvature bound of the loss, P = c H + alpha I dominates the Hessian of
-every loss here. L-BFGS starts its two-loop recursion from P^-1 and then needs about ten passes,
-each of which costs two products of the features with a thin matrix and no E^2 work per row.
+The preconditioner comes from H = sum w (z - m)(z - m)^T over all rows or a sample. With the
+curvature bound c of the loss, P = c H + alpha I dominates the Hessian of every loss here. L-BFGS
+starts its two-loop recursion from P^-1 and then needs about ten passes. Each pass costs two
+products of the features with a thin matrix, and no E^2 operations per row.
 
-Where rows are predicted with certainty, their curvature is far below c, and P is a poor picture of
-the Hessian. So where a factorization costs no more than a few passes, P is made again from a
-sample of the rows with their curvatures of the moment, as often as those have fallen or risen.
+Rows that are predicted with certainty have a curvature far below c, and then P approximates the
+Hessian poorly. If a factorization costs no more than a few passes, P is computed again from a
+sample of the rows and their current curvatures, whenever these have changed.
 
-Several descents (other folds left out) share a pass: their scores are one matrix product.
+Several descents, for other held-out folds, share a pass, because their scores are one matrix
+product.
 """
 
 import time
@@ -21,17 +22,17 @@ import numpy as np
 from craftmaps.learn.passes import PassSums, Point
 from craftmaps.learn.solvers.descent import Descent, Preconditioner
 
-_LEAST_PASSES = 20  # of a descent, however late it is
-_SAME_CURVATURE = 0.6  # P stays as long as the curvatures are this share of what they were, or more
+_LEAST_PASSES = 20  # passes of a descent even after the deadline
+_SAME_CURVATURE = 0.6  # P is computed again if curvatures change by more than this ratio
 
 
 @dataclass
 class FirstSums:
-    """What a look at the rows gives: c H, the mean of the features, and c n.
+    """The sums for the preconditioner: c H, the mean of the features, and c n.
 
-    `hessian` is c sum w (z - m)(z - m)^T in its lower triangle; c is the curvature
-    bound of the loss, or the curvature of each row. The sums may come from a sample of the rows,
-    scaled up to all of them.
+    `hessian` is c sum w (z - m)(z - m)^T in its lower triangle, where c is the curvature bound of
+    the loss, or the curvature of each row. The sums may come from a sample of the rows, scaled up
+    to all rows.
     """
 
     hessian: np.ndarray
@@ -40,7 +41,7 @@ class FirstSums:
 
     @property
     def mean_curvature(self) -> float:
-        """Mean of the diagonal of c H, the scale on which alphas are counted."""
+        """Mean of the diagonal of c H, which is the unit of alphas in a search."""
         return float(self.hessian.diagonal().mean(dtype=np.float64))
 
 
@@ -55,19 +56,19 @@ class Machine:
     ----------
     first : FirstSums
     evaluate : callable
-        Gives the PassSums of one pass at a list of `Point`.
+        Function from a list of `Point` to the PassSums of one pass.
     penalty : ndarray or None
         Q, the identity if None.
     n_outputs : int
     fit_intercept : bool
     max_passes : int
-        Passes after which there is a warning.
+        The number of passes after which there is a warning.
     renew : callable or None
-        Gives new sums about the same mean at a `Point`, with the curvatures of the rows there,
-        whose sum is also given to it. None if that costs more than it saves.
+        Function of a `Point` and the sum of the curvatures of rows there. It returns new sums about
+        the same mean with these curvatures. None if that costs more than it saves.
     deadline : float
-        The time, by `time.monotonic()`, after which a descent ends that has made 20 passes. With
-        fewer passes, a model would be worth nothing.
+        The time, by `time.monotonic()`, at which descents end after at least 20 passes. With fewer
+        passes, a model would be useless.
     """
 
     first: FirstSums
@@ -80,12 +81,12 @@ class Machine:
     deadline: float = field(default=np.inf, init=False)
     n_passes: int = field(default=0, init=False)
     converged: bool = field(default=True, init=False)
-    condition: float = field(default=1.0, init=False)  # of the last preconditioner
+    condition: float = field(default=1.0, init=False)  # condition of the last preconditioner
     _first_gain: float | None = field(default=None, init=False)
-    _curvature: float | None = field(default=None, init=False)  # of rows, when P was made
+    _curvature: float | None = field(default=None, init=False)  # of the rows when P was computed
 
     def start(self) -> np.ndarray:
-        """The point of no coefficients."""
+        """Return the point with all coefficients 0."""
         return np.zeros((len(self.first.centre) + 1, self.n_outputs))
 
     def descend(
@@ -97,12 +98,13 @@ class Machine:
     ) -> list[Descent]:
         """Minimize at one alpha, from several starts, each without the rows of a fold.
 
-        A start is a point, or a descent without the same fold, which was at any alpha if it was
-        evaluated.
-        A descent ends where the objective can fall by no more than about `tol` of what it could
-        fall by at first. That is no share of the objective itself: outliers may be most of one that
-        can hardly fall, and separable rows bring it to nearly nothing, where the passes that
-        another percent takes change no prediction for the better.
+        A start is a point, or a descent without the same fold. If the descent was evaluated, it may
+        have another alpha.
+
+        A descent ends when the objective can fall by no more than about `tol` times its possible
+        decrease at the start. A share of the objective itself would not do. If outliers make up
+        most of the objective, it can hardly fall. If rows are separable, it approaches zero, and
+        passes that lower it by another percent do not improve predictions.
         """
         precondition = self._preconditioner(alpha)
         descents = []
@@ -121,7 +123,7 @@ class Machine:
                 self._objective(sums, column, descents[i].trial, alpha)
                 for column, i in enumerate(active)
             ]
-            # one product for all descents: a thin one costs nearly as much as a wide one
+            # One product for all descents, because a thin one costs nearly as much as a wide one.
             solved = np.split(precondition(np.hstack([g for _, g in found])), len(active), axis=1)
             for column, i in enumerate(active):
                 value, gradient = found[column]
@@ -146,7 +148,7 @@ class Machine:
         return precondition
 
     def _is_renewed(self, descent: Descent) -> bool:
-        """Take the curvatures of rows where a descent is, if they are no longer what they were."""
+        """Use the curvatures of rows at the point of a descent, if they have changed enough."""
         before, now = self._curvature or descent.curvature, descent.curvature
         self._curvature = before
         least, largest = sorted((before, now))
@@ -159,11 +161,11 @@ class Machine:
 
     @property
     def has_time(self) -> bool:
-        """Whether the deadline is still to come."""
+        """Whether the deadline has not passed."""
         return time.monotonic() < self.deadline
 
     def point(self, theta: np.ndarray, fold: int | None) -> Point:
-        """Coefficients for features that are not centered."""
+        """Return coefficients for features that are not centered."""
         coef = theta[:-1]
         return Point(coef, theta[-1] - self.first.centre @ coef, fold)
 
@@ -178,6 +180,6 @@ class Machine:
         return value, np.vstack([gradient, last]) + penalized
 
     def _penalized(self, theta: np.ndarray) -> np.ndarray:
-        """Q times coefficients, and no penalty for the intercepts in the last row."""
+        """Return Q times the coefficients, and 0 for the intercepts in the last row."""
         coef = theta[:-1] if self.penalty is None else self.penalty @ theta[:-1]
         return np.vstack([coef, np.zeros_like(theta[-1:])])

@@ -88,7 +88,7 @@ def share_of_numbers(texts: Any, decimal: str = ".") -> float:
     """Return the share of finite numbers in an Arrow array of text, 1 if it is empty."""
     if not len(texts):
         return 1.0
-    column, _ = numbers(texts, decimal)
+    column, _ = converted(texts, arrow().float64(), decimal)
     return float(np.mean(np.isfinite(plain(column.fill_null(np.nan)))))
 
 
