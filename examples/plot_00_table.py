@@ -24,7 +24,7 @@ print(f"missing values: {flats.isna().sum().sum()}")
 
 # %%
 # One line fits the model. ``budget=256`` limits it to 256 features, so that this page is quick to
-# build. The default is up to 2,048 features.
+# build. By default, a table of this size gets one feature for each training row.
 
 model = KernelRegressor(budget=256, random_state=0).fit(flats[:700], rents[:700])
 

@@ -1,4 +1,4 @@
-"""From options to a learner and its feature map."""
+"""Build a learner and its feature map from the options of a command."""
 
 import warnings
 from dataclasses import replace

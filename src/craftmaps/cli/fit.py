@@ -28,7 +28,7 @@ from craftmaps.cli.names import Name, losses, maps
 @click.option(
     "--components",
     type=click.IntRange(1),
-    help="Number of features; default: 1024, or at most 2048 after a search.",
+    help="Number of features; default: 1024, or after a search one per row, up to 4096.",
 )
 @click.option(
     "--budget", help="Limit of a search instead of --components: 60s, 5min, 200MB or 1ms/row."

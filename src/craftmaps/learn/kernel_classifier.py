@@ -104,10 +104,12 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     Notes
     -----
-    L-BFGS is preconditioned by the sums of a sample with at most four rows for each feature. A
-    tenth of the rows is held out, or several tenths in turn if there are fewer than 30,000 rows; a
-    hash of its position decides whether a row is held out. Features are kept in memory if they take
-    at most half of it. Otherwise each pass computes them again.
+    L-BFGS is preconditioned by the sums of a sample with about four rows for each feature. With
+    fewer than some thousand features, it is drawn again during the descent, mostly from the rows
+    that are not yet predicted with certainty. A tenth of the rows is held out, or several tenths in
+    turn if there are fewer than 30,000 rows; a hash of its position decides whether a row is held
+    out. Features are kept in memory if they take at most half of it. Otherwise each pass computes
+    them again.
 
     See Also
     --------

@@ -234,8 +234,8 @@ class CurvaturePass(SamplePass):
     """Sum c z z^T for the curvatures c of the rows at a point, times their weights.
 
     Rows are drawn by their hashes with probabilities proportional to c, because most rows may have
-    hardly any curvature. The curvatures of all rows sum to `total`, and about `limit` rows are
-    drawn.
+    hardly any curvature. The curvatures of all rows sum to `total`. About `limit` rows are drawn,
+    or fewer if some are certain to be drawn.
     """
 
     loss: Loss
