@@ -241,7 +241,7 @@ def test_which_form_rows_take(suffix, tmp_path):
         read(path, types={"a": "integer"})
     np.save(tmp_path / "X.npy", np.ones((2, 2)))
     with pytest.raises(
-        ValueError, match="npy files hold arrays; tables are read from CSV and Parquet files"
+        ValueError, match="npy files contain arrays; only CSV and Parquet files are tables"
     ):
         read(tmp_path / "X.npy", table=True)
 
