@@ -101,6 +101,7 @@ TABLE = {
     "number": [None, *np.exp(9 * ROWS[1:, 0])],
     "tail": ROWS[:, 1] ** 9,
     "flag": [None, 1.0] * 20,
+    "price": [f"${i + 1}.50" for i in range(40)],
     "label": LABELS,
     "text": [None, *(f"{label} {i}" for i, label in enumerate(LABELS[1:]))],
     "day": np.arange(40).astype("datetime64[D]"),

@@ -319,7 +319,7 @@ def _checked_table(table: Any, types: Any, kind: str) -> bool | str:
             raise ValueError("types are for tables; leave out types or table=False.")
         return "auto" if table == "auto" else bool(table)
     if table is True or types:
-        raise ValueError(f"{kind} files hold arrays; tables are read from CSV and Parquet files.")
+        raise ValueError(f"{kind} files contain arrays; only CSV and Parquet files are tables.")
     return False
 
 

@@ -24,6 +24,7 @@ from craftmaps.maps.parts.hadamard_runs import SLICE, aligned_step
 
 _IN_SQUARE = SIDE * SIDE
 _MIN_SLICE = 64  # entries of a slice; shorter slices gain less and make model files large
+_MIN_COLUMNS = 512  # columns of the fold; with fewer, slices are short
 _MAX_IMBALANCE = 0.02  # variance of the fold that unequal numbers of features per column may add
 _MIN_RATIO = 3.99  # features per column; with fewer, squares would make most of the error
 _MAX_SHARE = 1 / 16  # share of all products of a degree that is drawn without checking for repeats
@@ -55,7 +56,8 @@ class Shape(NamedTuple):
                 shape = cls(size, fold, min(size // SIDE, SLICE), group)
                 fits = shape.n_columns // shape.n_groups // LANES * LANES
                 shape = shape._replace(longest=min(shape.longest, fits))
-                return shape if shape.longest >= _MIN_SLICE else None
+                large = fold >= _MIN_COLUMNS and shape.longest >= _MIN_SLICE
+                return shape if large else None
         return None
 
     @property
