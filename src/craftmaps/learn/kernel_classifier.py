@@ -46,7 +46,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         row if there are at most 4,096 rows. With more rows, the number falls to 2,048.
     loss : {"auto", "log", "squared"}, default="auto"
         "squared" is the loss of `OnePassClassifier`, with `partial_fit` and `merge`. "auto" uses
-        the log-loss if there are more than four rows for each feature. Otherwise it tries both
+        the log-loss if there are more than 2.8 rows for each feature. Otherwise it tries both
         losses on 1,000 rows, and uses the log-loss only if it is clearly better, because it is
         slower. With `class_weight`, codes or a given alpha, "auto" is the log-loss.
     alpha : "auto", float or sequence of floats, default="auto"
