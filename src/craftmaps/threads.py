@@ -162,6 +162,17 @@ _blas = _BlasThreads()
 
 
 @contextmanager
+def serial_blas() -> Iterator[None]:
+    """Limit BLAS to one thread, but not the loops of this package.
+
+    A thread of BLAS waits actively for some milliseconds after each call. Where thin products and
+    loops of this package alternate, it takes the processor from the threads of the loops.
+    """
+    with _blas.at_most(1):
+        yield
+
+
+@contextmanager
 def at_most_threads(threads: int) -> Iterator[None]:
     """Limit the threads of loops started by this thread, and of BLAS in the whole process."""
     before = getattr(_allowed, "threads", None)
@@ -212,5 +223,5 @@ def for_each_product_block(
     elif n_threads() == 1:
         for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)
     else:
-        with _blas.at_most(1):  # BLAS threads would only wait for each other
+        with serial_blas():  # BLAS threads would only wait for each other
             for_each_block(task, n_rows, row_bytes // 16, _PRODUCT_ROWS)

@@ -21,6 +21,7 @@ import numpy as np
 
 from craftmaps.learn.passes import PassSums, Point
 from craftmaps.learn.solvers.descent import Descent, Preconditioner
+from craftmaps.threads import serial_blas
 
 _LEAST_PASSES = 20  # passes of a descent even after the deadline
 _SAME_CURVATURE = 0.6  # P is computed again if curvatures change by more than this ratio
@@ -116,19 +117,8 @@ class Machine:
         while active and self.n_passes < self.max_passes:
             if self.n_passes - first >= _LEAST_PASSES and not self.has_time:
                 break
-            points = [self.point(descents[i].trial, folds[i]) for i in active]
-            sums = self.evaluate(points)
-            self.n_passes += 1
-            found = [
-                self._objective(sums, column, descents[i].trial, alpha)
-                for column, i in enumerate(active)
-            ]
-            # One product for all descents, because a thin one costs nearly as much as a wide one.
-            solved = np.split(precondition(np.hstack([g for _, g in found])), len(active), axis=1)
-            for column, i in enumerate(active):
-                value, gradient = found[column]
-                rows = sums.held[column], sums.curvatures[column]
-                descents[i].receive(value, gradient, solved[column], *rows)
+            with serial_blas():
+                self._pass(descents, folds, active, alpha, precondition)
             if self._first_gain is None:
                 self._first_gain = max(descent.decrement**2 / 2 for descent in descents)
             open_ = [i for i in active if not descents[i].is_done(tol * self._first_gain)]
@@ -140,6 +130,29 @@ class Machine:
                     descents[i] = descents[i].at(alpha, precondition, self._penalized)
         self.converged = self.converged and not active
         return descents
+
+    def _pass(
+        self,
+        descents: list[Descent],
+        folds: Sequence[int | None],
+        active: list[int],
+        alpha: float,
+        precondition: Preconditioner,
+    ) -> None:
+        """Evaluate the trial points of the active descents, which then move on."""
+        points = [self.point(descents[i].trial, folds[i]) for i in active]
+        sums = self.evaluate(points)
+        self.n_passes += 1
+        found = [
+            self._objective(sums, column, descents[i].trial, alpha)
+            for column, i in enumerate(active)
+        ]
+        # One product for all descents, because a thin one costs nearly as much as a wide one.
+        solved = np.split(precondition(np.hstack([g for _, g in found])), len(active), axis=1)
+        for column, i in enumerate(active):
+            value, gradient = found[column]
+            rows = sums.held[column], sums.curvatures[column]
+            descents[i].receive(value, gradient, solved[column], *rows)
 
     def _preconditioner(self, alpha: float) -> Preconditioner:
         first = self.first
