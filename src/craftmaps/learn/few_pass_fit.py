@@ -23,7 +23,7 @@ from craftmaps.learn.passes import (
     TotalsPass,
 )
 from craftmaps.learn.rows_again import RowsAgain
-from craftmaps.learn.solvers.alpha_path import search
+from craftmaps.learn.solvers.alpha_path import search, warm_start
 from craftmaps.learn.solvers.descent import Descent
 from craftmaps.learn.solvers.few_pass import FirstSums, Machine
 from craftmaps.learn.solvers.penalty import penalty_of
@@ -110,7 +110,8 @@ class Fit:
         if self._held[0] == alpha:
             (end,) = machine.descend(alpha, [start], [None], tol)
         else:
-            end, without = machine.descend(alpha, [start, start], [None, _HELD_OUT], tol)
+            point = start.point if isinstance(start, Descent) else start
+            end, without = machine.descend(alpha, [start, point], [None, _HELD_OUT], tol)
             self._held = alpha, [without.point]
         return end.point
 
@@ -119,7 +120,7 @@ class Fit:
     ) -> tuple[float, np.ndarray | None, np.ndarray | None, np.ndarray | Descent]:
         """Return the given or best alpha, all alphas with their scores, and a starting point."""
         if not isinstance(alpha, str) and np.ndim(alpha) == 0:
-            return float(alpha), None, None, machine.start()
+            return float(alpha), None, None, warm_start(machine, float(alpha))
         n_judging = min(N_FOLDS, -(-_JUDGING_ROWS * N_FOLDS // self.rows.n_rows))
         given = None if isinstance(alpha, str) else [float(a) for a in alpha]
         eps = float(np.finfo(self.rows.dtype).eps)

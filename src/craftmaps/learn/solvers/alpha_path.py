@@ -10,10 +10,26 @@ from craftmaps.learn.solvers.few_pass import Machine
 
 _SEARCH_TOLERANCE = 5e-5  # small, because descents that end early misjudge alphas
 _START_TOLERANCE = 1e-3  # tolerance of the first descent, from zero and at a larger alpha
+_NEAR = 3.0  # larger alphas than this multiple of a given alpha are worth a rough descent
+_LEAST_START = 1e-6  # no rough descent has an alpha below this share of the first one
 _EQUAL = 0.02  # held-out losses with a smaller relative difference count as equal
 _CLEAR = 0.05  # a larger difference is clear even if the descent to the larger loss ended early
 _STEPS = 2  # alphas per decade
 _FIRST_ALPHA, _LAST_ALPHA = 0.01, 100.0  # first and largest alpha of a search, in mean curvatures
+
+
+def warm_start(machine: Machine, alpha: float) -> np.ndarray | Descent:
+    """Return where to start at a given alpha.
+
+    If alpha is small, rough descents at larger ones need fewer passes than one from zero.
+    """
+    start: np.ndarray | Descent = machine.start()
+    larger = _FIRST_ALPHA * machine.first.mean_curvature
+    least = max(alpha, _LEAST_START * larger)
+    while larger > _NEAR * least and machine.has_time:
+        (start,) = machine.descend(larger, [start], [None], _START_TOLERANCE)
+        larger /= 10
+    return start
 
 
 @dataclass
