@@ -197,7 +197,7 @@ class AutoMap(FeatureMap):
 
 
 def _ends(y: np.ndarray) -> np.ndarray:
-    """The least and the largest target, in one column for each of several targets."""
+    """Return the least and the largest value of each target, as two rows."""
     columns = y.reshape(len(y), -1).astype(np.float64)
     return np.stack([columns.min(axis=0), columns.max(axis=0)])
 

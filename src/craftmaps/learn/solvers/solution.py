@@ -131,10 +131,10 @@ def mean_and_spread(Y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def limits_around(solution: Solution, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The least and the largest sane prediction of each target, given the ends of known targets.
+    """Return the least and the largest prediction of each target that a regressor makes.
 
-    They are ten standard deviations of the training targets away from their mean, or further, if
-    targets were that far away.
+    These limits are ten standard deviations of the training targets from their mean. They are wider
+    if `ends`, the least and the largest training target, are farther away.
     """
     if solution.y_mean is None or solution.y_spread is None:
         return None
@@ -143,7 +143,7 @@ def limits_around(solution: Solution, ends: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def limited(predicted: np.ndarray, limits: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
-    """Predictions within their limits, with a warning if some were beyond."""
+    """Return predictions within the limits, and warn if some were beyond them."""
     if limits is None:
         return predicted
     kept = np.asarray(np.clip(predicted, *limits).astype(predicted.dtype))
