@@ -100,8 +100,8 @@ class NumberForm:
 def found_form(texts: Iterable[str]) -> NumberForm | None:
     """Return the form in which all texts are numbers or marks of missing values, or None.
 
-    Codes such as 007 are not numbers. If the texts leave the decimal sign open, as 1,234 does, it is
-    the point.
+    Codes such as 007 are not numbers. If the texts leave the decimal sign open, as 1,234 does, it
+    is the point.
     """
     present = [text.strip() for text in texts if not is_mark(text)]
     if not present:
