@@ -13,7 +13,7 @@ from craftmaps.learn.base import Learner
 from craftmaps.learn.class_sums import class_factors, is_own_class
 from craftmaps.learn.codes import CodeMatrix, Encode, OneBit, OneVsRest, code_for
 from craftmaps.learn.discriminant import Discriminant
-from craftmaps.learn.row_checks import check_targets, refuse_text
+from craftmaps.learn.row_checks import checked_targets, refuse_text
 from craftmaps.validation import FLOATS, generator
 
 
@@ -75,13 +75,12 @@ class ClassLearner(ClassifierMixin, Learner):
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         if reset:
             refuse_text(self, X)
-        check_targets(self, y)
+        y = checked_targets(self, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset)
         return X, y
 
     def _valid_targets(self, y: Any) -> np.ndarray:
-        check_targets(self, y)
-        labels = column_or_1d(y, warn=True)
+        labels = column_or_1d(checked_targets(self, y), warn=True)
         assert_all_finite(labels, input_name="y")
         return np.asarray(labels)
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 from craftmaps.learn.bands import Bands
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
-from craftmaps.learn.row_checks import check_targets, refuse_text
+from craftmaps.learn.row_checks import checked_targets, refuse_text
 from craftmaps.learn.stored import check_regressor
 from craftmaps.storage.packing import storable
 from craftmaps.validation import FLOATS, check_squares
@@ -139,7 +139,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         if reset:
             refuse_text(self, X)
-        check_targets(self, y)
+        y = checked_targets(self, y)
         X, y = validate_data(
             self,
             X,
@@ -153,7 +153,7 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
         return X, y
 
     def _valid_targets(self, y: Any) -> np.ndarray:
-        check_targets(self, y)
+        y = checked_targets(self, y)
         return np.asarray(check_array(y, ensure_2d=False, input_name="y"))
 
     def _set_targets(self, y: np.ndarray, classes: Any = None) -> None:

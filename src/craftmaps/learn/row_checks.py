@@ -1,7 +1,9 @@
 """Checks of rows and weights before anything is learned from them."""
 
+import os
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.base import is_classifier
 
@@ -36,26 +38,63 @@ def checked_weights(weights: Any, X: Any) -> np.ndarray | None:
     return np.asarray(weights)
 
 
-def check_targets(learner: Any, y: Any) -> None:
-    """Raise ValueError if targets are missing, or if a regressor gets text as targets."""
-    y = np.asarray(y)
-    if y.dtype.kind in "mM" and not is_classifier(learner):
-        raise ValueError(
-            f"{type(learner).__name__} takes numbers as targets, got {y.dtype}; convert the "
-            f"targets to numbers, for instance to days since the first one."
-        )
-    if y.dtype.kind not in "OUT" or y.ndim != 1:
-        return
-    targets = y.tolist()
-    if not {*map(type, targets)} <= {str}:
-        missing = next((row for row, target in enumerate(targets) if is_missing(target)), None)
-        if missing is not None:
+def checked_targets(learner: Any, y: Any) -> Any:
+    """Return targets in a type of NumPy, or raise ValueError if they cannot be learned.
+
+    Whole numbers and booleans that may be missing in pandas keep their type here; scikit-learn
+    would turn them into floating-point numbers.
+    """
+    if isinstance(y, str):
+        raise ValueError(f"y is the text {y!r}; give the targets themselves, such as table[{y!r}].")
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    targets = series.to_numpy() if isinstance(series, nw.Series) else y
+    array = np.asarray(targets)
+    if array.ndim == 1 and array.dtype.kind in "OUTf":
+        missing = np.flatnonzero(_missing(array))
+        if len(missing):
             raise ValueError(
-                f"Input y contains NaN: the target of row {missing} is missing. Leave out rows "
+                f"Input y contains NaN: the target of row {missing[0]} is missing. Leave out rows "
                 f"without a target."
             )
-    text = next((target for target in targets if isinstance(target, str)), None)
-    if text is not None and not is_classifier(learner):
+    if is_classifier(learner):
+        return _labels(array) if array.ndim == 1 else targets
+    _refuse_no_numbers(learner, array)
+    return targets
+
+
+def _missing(array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    return np.array([is_missing(target) for target in array.tolist()], bool)
+
+
+def _labels(labels: np.ndarray) -> np.ndarray:
+    """Return labels in a type that scikit-learn takes and that model files can contain."""
+    if labels.dtype.kind == "T":
+        return np.asarray(labels.tolist(), dtype=str)
+    if labels.dtype in (np.float16, np.longdouble):
+        return np.asarray(labels, dtype=np.float64)
+    kinds = {type(label) for label in labels.tolist()} if labels.dtype == object else set()
+    if not all(issubclass(kind, str) for kind in kinds):
+        listed = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(
+            f"Unknown label type: the labels are objects of type {listed}; convert all of them to "
+            f"text, or to an array of numbers."
+        )
+    return labels
+
+
+def _refuse_no_numbers(learner: Any, targets: np.ndarray) -> None:
+    """Raise ValueError if the targets of a regressor are dates, durations or text."""
+    if targets.dtype.kind in "mM":
+        raise ValueError(
+            f"{type(learner).__name__} takes numbers as targets, got {targets.dtype}; convert the "
+            f"targets to numbers, for instance to days since the first one."
+        )
+    if targets.dtype.kind not in "OUT" or targets.ndim != 1:
+        return
+    text = next((target for target in targets.tolist() if isinstance(target, str)), None)
+    if text is not None:
         raise ValueError(
             f"{type(learner).__name__} takes numbers as targets, got the text {text!r}; convert "
             f"the targets to numbers, or use KernelClassifier to predict classes."
@@ -63,7 +102,19 @@ def check_targets(learner: Any, y: Any) -> None:
 
 
 def refuse_text(learner: Any, X: Any) -> None:
-    """Raise ValueError if a column of the table X holds text or dates instead of numbers."""
+    """Raise an error if X is no rows, or if one of its columns holds text instead of numbers."""
+    if isinstance(X, str | os.PathLike):
+        path = os.fspath(X)
+        raise TypeError(
+            f"X is the path {path!r} instead of rows; use "
+            f"fit_blocks(craftmaps.scale.read({path!r}, target=...)), or read the file first."
+        )
+    is_records = isinstance(X, list) and bool(X) and isinstance(X[0], dict)
+    if is_records or getattr(getattr(X, "dtype", None), "names", None):
+        raise TypeError(
+            f"X is a {'list of dicts' if is_records else 'structured array'}; make a data frame of "
+            f"it, as in pandas.DataFrame(X)."
+        )
     name = column_of_text(X)
     if name is None:
         return

@@ -92,7 +92,8 @@ class Packer:
             return {"objects": [self.pack(item, f"{where}[{i}]") for i, item in enumerate(array)]}
         if array.dtype.kind not in "biuf":
             raise TypeError(
-                f"{where} is an array of {array.dtype}, which a model file cannot contain."
+                f"{where} is an array of {array.dtype}, which a model file cannot contain; convert "
+                f"it to text or numbers before the fit."
             )
         fortran = array.flags.f_contiguous and not array.flags.c_contiguous
         name = where.partition(".")[2]
