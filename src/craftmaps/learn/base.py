@@ -76,9 +76,7 @@ class Learner(LearnerHooks):
                 weights = checked_weights(sample_weight, X)
                 self._check_targets(y, whole=True)
                 self._set_targets(y)
-                self._fit_map(*self._sampled(X, y), n_rows=X.shape[0], whole=True)
-                self._add(X, y, weights, line)
-            self._stream.solution = self._solve()  # in place: there is no older state to keep
+                self._learn_all(X, y, weights, line)
             self.solve()
         except BaseException:
             self._forget()  # a model of some of the rows must not pass for a model of all
@@ -197,6 +195,12 @@ class Learner(LearnerHooks):
         else:
             self._more_targets(classes)
         self._add(X, y, weights, line)
+
+    def _learn_all(self, X: Any, y: np.ndarray, weights: Any, line: Progress) -> None:
+        """Learn from validated rows, which are all rows that there are."""
+        self._fit_map(*self._sampled(X, y), n_rows=X.shape[0], whole=True)
+        self._add(X, y, weights, line)
+        self._stream.solution = self._solve()  # in place: there is no older state to keep
 
     def _add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, line: Progress) -> None:
         targets = self._targets(y)

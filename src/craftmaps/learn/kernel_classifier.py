@@ -220,18 +220,25 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         return super()._row_weights(weights, targets)
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
-        """What rows held out tell: the scores for sets of classes, and a temperature for codes.
-
-        Probabilities of the log-loss need none, but the bits of a code are not independent.
-        """
+        """Probabilities of the log-loss need no temperature, but bits of a code are dependent."""
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
-        scores = self._code.scores(rows.predicted)
-        self._judge(scores, rows.y)
-        factor = 1.0
-        if isinstance(self._code, CodeMatrix):
-            factor = temperature(scores, rows.y, rows.weights)
+        factor = None if isinstance(self._code, CodeMatrix) else 1.0
+        self.learn_errors(rows.predicted, rows.y, rows.weights, factor)
+
+    def learn_errors(
+        self,
+        predicted: np.ndarray,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        factor: float | None = None,
+    ) -> None:
+        """Learn the temperature, unless it is given as `factor`, and scores for sets of classes."""
+        scores = self._code.scores(predicted)
+        self._judge(scores, targets)
+        if factor is None:
+            factor = temperature(scores, targets, weights)
         self._stream.temperature = factor
-        self._stream.conformal = set_scores(softmax(factor * scores, axis=1), rows.y, rows.weights)
+        self._stream.conformal = set_scores(softmax(factor * scores, axis=1), targets, weights)
 
     def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
         return np.asarray(predicted.argmax(axis=1) != targets)

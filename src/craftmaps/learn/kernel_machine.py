@@ -14,18 +14,22 @@ from sklearn.utils.metaestimators import available_if
 from craftmaps.learn.checkpoint import Checkpoint, digest, unpacked
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.few_pass_fit import Fit
+from craftmaps.learn.local import check_local, learn_locally
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.one_pass import OnePass
 from craftmaps.learn.passes import FeatureBlock, Rows
+from craftmaps.learn.progress import Progress
 from craftmaps.learn.row_checks import checked_weights
 from craftmaps.learn.rows_again import Batch, PassLog, RowsAgain, features_of
+from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.learn.summary import summary_of
 from craftmaps.learn.table_rows import TableLearner
 from craftmaps.search import AutoMap
 from craftmaps.search.budget import Budget
+from craftmaps.search.local_map import LocalMap
 from craftmaps.search.report import Report
 from craftmaps.validation import check_count, is_number
 
@@ -33,7 +37,7 @@ _SHARE_OF_SEARCH = 0.6  # share of the time for passes that the search for alpha
 
 
 def _asks_for_squared(machine: Any) -> bool:
-    return bool(machine.loss == "squared")
+    return bool(machine.loss == "squared" and not machine._is_local)
 
 
 def _is_squared(machine: Any) -> bool:
@@ -57,7 +61,7 @@ class KernelMachine(TableLearner, OnePass):
     loss_: str | None = None  # what loss="auto" chose; None if the loss was given
     _pass_results: list[Any] | None = None  # set in the checkpoint of a fit of several passes
     _deadline: ClassVar[float] = np.inf  # set during a fit with a budget in seconds
-    _KNOWN_MAPS: ClassVar[str] = "'auto', None or a transformer"
+    _KNOWN_MAPS: ClassVar[str] = "'auto', 'local', None or a transformer"
     _blocks_again: ClassVar[Any] = None  # blocks that can be iterated again; set during a fit
 
     @property
@@ -82,13 +86,30 @@ class KernelMachine(TableLearner, OnePass):
     @abstractmethod
     def _task(self) -> str: ...
 
+    def _learn_all(self, X: Any, y: np.ndarray, weights: Any, line: Progress) -> None:
+        if self._is_local:
+            learn_locally(self, X, y, weights)
+            line.advance(len(y))
+        else:
+            super()._learn_all(X, y, weights, line)
+
     def _fit_map(self, *args: Any, **options: Any) -> None:
+        if self._is_local:
+            raise ValueError(
+                "feature_map='local' needs all rows in memory, and one call of fit; use 'auto' or "
+                "a map for streams, files and clusters."
+            )
         seconds = Budget.parse(self.budget).seconds
         if self._searches and seconds is not None:
             self.__dict__["_deadline"] = time.monotonic() + seconds
         super()._fit_map(*args, **options)
 
     def _new_map(self, n_rows: int | None = None) -> Any:
+        if self._is_local:
+            alpha = None if is_auto(self.alpha) else self.alpha
+            return LocalMap(
+                task=self._task, budget=self.budget, alpha=alpha, random_state=self.random_state
+            )
         if not self._searches:
             return super()._new_map(n_rows)
         return AutoMap(
@@ -98,6 +119,10 @@ class KernelMachine(TableLearner, OnePass):
     @property
     def _searches(self) -> bool:
         return isinstance(self.feature_map, str) and self.feature_map == "auto"
+
+    @property
+    def _is_local(self) -> bool:
+        return isinstance(self.feature_map, str) and self.feature_map == "local"
 
     @property
     def report_(self) -> Report | None:
@@ -154,6 +179,10 @@ class KernelMachine(TableLearner, OnePass):
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Compute what predictions need besides the solution, while the rows are available."""
+
+    @abstractmethod
+    def learn_errors(self, predicted: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+        """Learn from predictions for left-out rows how far off predictions are."""
 
     @property
     def n_passes_(self) -> int:
@@ -379,7 +408,7 @@ class KernelMachine(TableLearner, OnePass):
         )
 
     def _check_map(self) -> None:
-        if not self._searches:
+        if not (self._searches or self._is_local):
             super()._check_map()
 
     def _check_parameters(self) -> None:
@@ -390,3 +419,10 @@ class KernelMachine(TableLearner, OnePass):
         check_count("max_passes", self.max_passes)
         if not _is_squared(self) and isinstance(self.alpha, str) and self.alpha == "gcv":
             raise ValueError("alpha='gcv' is for loss='squared'; use alpha='auto'.")
+        if self._is_local:
+            check_local(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_local
+        return tags

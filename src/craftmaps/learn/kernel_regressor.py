@@ -152,8 +152,11 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
         """Keep the errors of held-out rows for intervals."""
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
-        self._judge(rows.predicted, rows.y)
-        self._stream.conformal = Conformal(rows.y - rows.predicted, rows.weights)
+        self.learn_errors(rows.predicted, rows.y, rows.weights)
+
+    def learn_errors(self, predicted: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+        self._judge(predicted, targets)
+        self._stream.conformal = Conformal(targets - predicted, weights)
 
     def _limits(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Limits for maps of a search: kernels that suit the rows may rise steeply beyond them."""

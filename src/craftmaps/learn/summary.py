@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from craftmaps.search import AutoMap
+from craftmaps.search.local_map import LocalMap
 
 
 def summary_of(model: Any) -> str:
@@ -22,8 +23,12 @@ def summary_of(model: Any) -> str:
         report = model.report_
         kernel = repr(feature_map.kernel_) if report is None else report.kernel
         prepared = "too little to search with" if report is None else report.preparation
-        size = feature_map._n_features_out
-        lines.append(f"features: {size} Nyström features of {kernel}; {prepared}")
+        if isinstance(feature_map, LocalMap):
+            n_leaves = feature_map.machines_.tree_.n_leaves
+            lines.append(f"exact kernel in each of {n_leaves} leaves: {kernel}; {prepared}")
+        else:
+            size = feature_map._n_features_out
+            lines.append(f"features: {size} Nyström features of {kernel}; {prepared}")
         lines += [] if report is None else report.lines()
     else:
         lines.append(f"features: {' '.join(repr(feature_map).split())}")

@@ -158,10 +158,10 @@ class _MetricSearch:
         step = recipe.candidate
         while metric is not None:
             prepared = self.rows.prepared(step.preparation, n)[~self.unseen]
-            products = _products(step, prepared, targets, recipe.full)
+            products = gradients_of(step, prepared, targets, recipe.full)
             # The chain rule gives gradients by the columns before the metric.
             products = metric @ products @ metric if recipe.full else products * metric**2
-            metric = _power(products, recipe.power)
+            metric = power_of(products, recipe.power)
             if metric is not None:
                 weighted = preparation.weighted(metric, Lesson(len(targets)))
                 step = replace(recipe.candidate, preparation=weighted)
@@ -179,7 +179,7 @@ class _MetricSearch:
         return replace(candidate, preparation=replace(candidate.preparation, learned=lesson))
 
 
-def _products(
+def gradients_of(
     candidate: Candidate, prepared: np.ndarray, targets: Targets, full: bool
 ) -> np.ndarray:
     alpha = min(candidate.alpha or _LARGEST_ALPHA, _LARGEST_ALPHA)
@@ -188,7 +188,7 @@ def _products(
     return gradient_products(candidate.kernel, prepared, coef, full)
 
 
-def _power(products: np.ndarray, power: float) -> np.ndarray | None:
+def power_of(products: np.ndarray, power: float) -> np.ndarray | None:
     """Return a power of the products, scaled to keep the total weight; None if all are 0."""
     if products.ndim == 1:
         largest = float(products.max(initial=0.0))

@@ -1,0 +1,81 @@
+"""Kernel machines with feature_map="local": an exact kernel in each leaf of a tree of rows.
+
+The fitted `LocalMap` predicts, so its features are predictions already: the coefficients of the
+learner are the identity. So everything that works on a fitted learner works here too.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, Unchanged
+from craftmaps.learn.solvers.choose import is_auto, is_sequence
+from craftmaps.learn.solvers.solution import Solution, check_weight, mean_and_spread
+from craftmaps.learn.stream import FeatureStream
+from craftmaps.search.leaf_machines import Lessons
+
+
+def learn_locally(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
+    """Fit a kernel machine with feature_map="local" to validated rows."""
+    machine._check_parameters()
+    machine.loss_ = "squared" if machine.loss == "auto" else None
+    if machine.encoder_ is not None and machine.fits_encoder():
+        machine.encoder_.fit(machine._sampled(X, y)[0])
+    rows, targets = machine._encoded(X), machine._targets(y)
+    if sparse.issparse(rows):
+        raise ValueError("feature_map='local' needs dense rows; use 'auto' for sparse rows.")
+    row_weights = machine._row_weights(weights, targets)
+    row_weights = np.ones(len(y)) if row_weights is None else row_weights.astype(np.float64)
+    weighty = row_weights > 0
+    check_weight(float(row_weights.sum()))
+    lessons = _lessons(machine, y, targets, row_weights, weighty)
+    feature_map = machine._new_map().fit(rows[weighty], lessons)
+    width = lessons.Y.shape[1]
+    stream = FeatureStream(feature_map, width, 0, rows.dtype, machine._encode)
+    mean, spread = mean_and_spread(lessons.Y, lessons.weights)
+    stream.solution = Solution(
+        np.eye(width),
+        np.zeros(width),
+        feature_map.machines_.alpha_,
+        jitter=0.0,
+        condition=1.0,
+        left_out=True,
+        y_mean=mean,
+        y_spread=spread,
+    )
+    stream.n_rows, stream._closed = len(y), True
+    machine.feature_map_, machine._stream, machine._probe = feature_map, stream, None
+    left_out = feature_map.take_left_out()
+    places = left_out.places
+    machine.learn_errors(left_out.predicted, targets[weighty][places], lessons.weights[places])
+
+
+def _lessons(
+    machine: Any, y: np.ndarray, targets: np.ndarray, weights: np.ndarray, weighty: np.ndarray
+) -> Lessons:
+    Y = machine._encode(targets[weighty])
+    n_classes = 0
+    if not isinstance(machine._encode, CodeMatrix | Unchanged):
+        n_classes = len(machine.classes_)
+    weights = weights[weighty]
+    if is_auto(machine.alpha):
+        weights = weights / weights.mean()
+    return Lessons(y[weighty], Y, weights, n_classes)
+
+
+def check_local(machine: Any) -> None:
+    """Raise ValueError for parameters that local machines do not have."""
+    if machine.loss not in ("auto", "squared"):
+        raise ValueError(
+            f"feature_map='local' minimizes squared errors in each leaf, so it cannot minimize "
+            f"loss={machine.loss!r}; use 'auto' or 'squared', or another map."
+        )
+    if is_sequence(machine.alpha) or (
+        isinstance(machine.alpha, str) and not is_auto(machine.alpha)
+    ):
+        raise ValueError(
+            f"with feature_map='local', alpha must be 'auto' or a number, got {machine.alpha!r}."
+        )
+    if getattr(machine, "decoding", None) == DISCRIMINANT:
+        raise ValueError("decoding='discriminant' is not for feature_map='local'; use 'l2'.")

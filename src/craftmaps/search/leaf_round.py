@@ -1,0 +1,106 @@
+"""The round of a search within leaves: the preparation, and weights of columns.
+
+Rows are closer to each other in a leaf than in a sample of all rows, so other preparations and
+narrower kernels may be better there. Gradients of kernel models within leaves tell which columns
+matter in a neighborhood. The mean over leaves of their squares gives one weight per column, as in
+`craftmaps.search.metric`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craftmaps.kernels import Sum
+from craftmaps.search.candidates import Candidate, neighbors
+from craftmaps.search.leaf_machines import Lessons
+from craftmaps.search.leaf_sample import LeafSample
+from craftmaps.search.metric import gradients_of, has_gradients, power_of
+from craftmaps.search.preparation import Lesson
+from craftmaps.search.row_tree import RowTree
+from craftmaps.search.targets import Targets
+from craftmaps.search.trials import Trial
+
+_ROWS = 1000  # rows of a leaf that judge candidates or teach weights
+_LEAVES = 4  # leaves that judge, and as many others that teach weights of columns
+_POWERS = (0.25, 0.5)
+_MAX_STEPS = 4
+_CLEAR_GAIN = 0.98  # weights must lower the score to this share
+
+
+def leaf_round(
+    rounds: list[list[Trial]],
+    X: np.ndarray,
+    everywhere: np.ndarray,
+    lessons: Lessons,
+    leaf_rows: int,
+    rng: np.random.Generator,
+) -> list[Trial]:
+    """Compare the best candidate with each preparation, with and without weights of columns.
+
+    Returns the trials, the best one first, or none if there is only one leaf.
+    """
+    spread = X[everywhere].std(axis=0, dtype=np.float64)
+    _, leaves = RowTree.of(X / np.where(spread > 0, spread, 1), leaf_rows)
+    targets = Targets(lessons.Y.astype(np.float64), lessons.n_classes)
+    order = rng.permutation(len(leaves))[: 2 * _LEAVES]
+    halves = order[: (len(order) + 1) // 2], order[(len(order) + 1) // 2 :]
+    judging, teaching = (
+        LeafSample.of(X, targets, [leaves[leaf] for leaf in half], _ROWS, rng, everywhere)
+        for half in halves
+    )
+    if not judging.parts or len(leaves) == 1:
+        return []
+    by_preparation: dict[str, Candidate] = {}
+    for trials in reversed(rounds):
+        for candidate in (trial.candidate for trial in trials if not trial.candidate.is_linear):
+            by_preparation.setdefault(str(candidate.preparation), candidate)
+    found = [_best_width(judging, candidate) for candidate in by_preparation.values()]
+    found.sort(key=lambda trial: trial.score)
+    weighted = _with_weights(found[0], judging, teaching) if teaching.parts else None
+    return found if weighted is None else [weighted, *found]
+
+
+def _best_width(judging: LeafSample, candidate: Candidate) -> Trial:
+    """Judge a candidate and a narrower version of it, which suits the distances in leaves."""
+    tried = [judging.trial(one) for one in (candidate, *neighbors(candidate)[1:])]
+    return min(tried, key=lambda trial: trial.score)
+
+
+def _with_weights(best: Trial, judging: LeafSample, teaching: LeafSample) -> Trial | None:
+    """Return the trial of the best candidate with weights of columns, if they clearly help."""
+    start = best.candidate
+    if isinstance(start.kernel, Sum):
+        start = replace(start, kernel=start.kernel.kernels[0])
+    if not has_gradients(start, teaching.X[:1]):
+        return None
+    found: list[Trial] = []
+    for power in _POWERS:
+        step, weights, last = start, None, np.inf
+        for _ in range(_MAX_STEPS):
+            weights = _next_weights(step, weights, teaching, power)
+            if weights is None:
+                break
+            learned = Lesson(sum(map(len, teaching.parts)))
+            step = replace(start, preparation=start.preparation.weighted(weights, learned))
+            trial = judging.trial(step)
+            found.append(trial)
+            if trial.score >= last:
+                break
+            last, step = trial.score, trial.candidate
+    if not found:
+        return None
+    winner = min(found, key=lambda trial: trial.score)
+    return winner if winner.score < _CLEAR_GAIN * best.score else None
+
+
+def _next_weights(
+    candidate: Candidate, weights: np.ndarray | None, teaching: LeafSample, power: float
+) -> np.ndarray | None:
+    """Return the weights of columns that the gradients of the candidate in all leaves suggest."""
+    prepared, targets = teaching.prepared(candidate.preparation), teaching.part_targets()
+    total = sum(
+        gradients_of(candidate, rows, taught, full=False)
+        for rows, taught in zip(prepared, targets, strict=True)
+    )
+    products = np.asarray(total)
+    return power_of(products if weights is None else products * weights**2, power)
