@@ -15,8 +15,9 @@ from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import Loss, OnePass
 from craftmaps.learn.own_class import OwnClass
 from craftmaps.learn.solvers.choose import Solver, is_sequence
+from craftmaps.learn.solvers.left_out import LeftOut
 from craftmaps.learn.solvers.penalty import penalty_of
-from craftmaps.learn.solvers.solution import LeftOut, Solution
+from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable

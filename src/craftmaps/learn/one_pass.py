@@ -10,19 +10,20 @@ from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import Mergeable
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers import from_sums, ridge
-from craftmaps.learn.solvers.cholesky import Cholesky, in_place
+from craftmaps.learn.solvers.cholesky import Cholesky
 from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_scalar, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
+from craftmaps.learn.solvers.left_out import LeftOut
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.solvers.path import cross_validate
-from craftmaps.learn.solvers.penalty import penalty_of
+from craftmaps.learn.solvers.penalty import in_place, penalty_of
 from craftmaps.learn.solvers.search import (
     ALPHAS_PER_DECADE,
     alpha_grid,
     best_alpha,
     largest_of_best,
 )
-from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
+from craftmaps.learn.solvers.solution import Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.validation import check_count, is_number

@@ -15,8 +15,8 @@ from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.solvers import ridge
 from craftmaps.learn.solvers.cholesky import Cholesky
 from craftmaps.learn.solvers.choose import Solver
+from craftmaps.learn.solvers.left_out import LeftOut
 from craftmaps.learn.solvers.penalty import penalty_of
-from craftmaps.learn.solvers.solution import LeftOut
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 

@@ -35,6 +35,11 @@ def penalty_of(feature_map: Any, n_features: int) -> np.ndarray | None:
     return penalty
 
 
+def in_place(fit_intercept: bool, penalized: bool) -> bool:
+    """Whether a system is solved in the matrix of the sums, without another one of its size."""
+    return fit_intercept and not penalized
+
+
 class Identity:
     """The penalty |b|^2, which needs no change of coordinates."""
 
