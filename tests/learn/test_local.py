@@ -8,6 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import craftmaps
 from craftmaps import KernelClassifier, KernelRegressor
+from craftmaps.learn import kernel_classifier
+from craftmaps.search import budget, local_map
 
 REASON = "the search for a kernel does not weigh rows"
 N, N_NEW = 1500, 2000
@@ -180,9 +182,9 @@ def test_predictions_far_away_are_sane(numbers):
     assert np.abs(far).max() < 10 * NUMBERS.std()
 
 
-@pytest.mark.parametrize("budget", ["2s", "100MB", "1ms/row", "unlimited", None])
-def test_every_kind_of_budget(budget):
-    fitted = regressor(budget=budget).fit(X[:400], NUMBERS[:400])
+@pytest.mark.parametrize("given", ["2s", "100MB", "1ms/row", "unlimited", None])
+def test_every_kind_of_budget(given):
+    fitted = regressor(budget=given).fit(X[:400], NUMBERS[:400])
     assert fitted.score(X_NEW, NUMBERS[N:]) > 0.5
 
 
@@ -214,3 +216,28 @@ def test_streams_and_sparse_rows_are_refused(numbers):
         regressor().begin(X[:50], NUMBERS[:50])
     with pytest.raises((ValueError, TypeError), match=r"dense|[Ss]parse"):
         regressor().fit(sparse.csr_matrix(X[:50]), NUMBERS[:50])
+
+
+@pytest.mark.slow
+def test_auto_takes_local_machines_if_they_are_clearly_better(monkeypatch, tmp_path):
+    """The first classes change from place to place, and the second ones do not."""
+    monkeypatch.setattr(kernel_classifier, "LEAST_LOCAL_ROWS", 6000)
+    monkeypatch.setattr(local_map, "_LEAST_LEAF_ROWS", 1000)
+    monkeypatch.setattr(local_map, "_OPERATIONS", 1e9)
+    monkeypatch.setattr(budget, "DEFAULT_COMPONENTS", 256)
+    monkeypatch.setattr(budget, "EXACT_ROWS", 256)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (7000, 2))
+    rough = np.sin(35 * rows[:, 0]) * np.sin(35 * rows[:, 1]) > 0
+    smooth = rows[:, 0] + rows[:, 1] > rng.standard_normal(7000)
+    for y, is_local in ((rough, True), (smooth, False)):
+        fitted = KernelClassifier(random_state=0).fit(rows[:6000], y[:6000])
+        assert isinstance(fitted.feature_map_, local_map.LocalMap) == is_local
+        assert fitted.feature_map == "auto"
+        error = np.mean(fitted.predict(rows[6000:]) != y[6000:])
+        low, high = fitted.report_.interval
+        assert 0.7 * low < error < 1.3 * high
+        fitted.save(tmp_path / "model.craft")
+        again = craftmaps.load(tmp_path / "model.craft")
+        np.testing.assert_array_equal(again.predict_proba(rows), fitted.predict_proba(rows))
+    assert error > 0.1

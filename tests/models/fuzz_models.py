@@ -205,6 +205,9 @@ def models():
     yield "table-classifier", KernelClassifier(sketch, alpha=1.0).fit(TABLE, LABELS), {}
     regressor = KernelRegressor(None, alpha=1.0, encoder=TableEncoder(kinds)).fit(TABLE, ROWS[:, 0])
     yield "table-regressor", regressor, {"resumable": True}
+    local = {"feature_map": "local", "budget": 15, "random_state": 0}
+    yield "local-classifier", KernelClassifier(**local).fit(ROWS, LABELS), {}
+    yield "local-regressor", KernelRegressor(**local).fit(ROWS, ROWS[:, 0]), {}
 
 
 @cache

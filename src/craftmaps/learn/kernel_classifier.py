@@ -13,6 +13,7 @@ from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, Encode, OneBit, OneV
 from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
 from craftmaps.learn.intervals import set_scores
 from craftmaps.learn.kernel_machine import KernelMachine
+from craftmaps.learn.local import LEAST_LOCAL_ROWS
 from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.solvers.choose import is_auto
@@ -34,16 +35,20 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
     Parameters
     ----------
-    feature_map : "auto", transformer or None, default="auto"
+    feature_map : "auto", "local", transformer or None, default="auto"
         Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
-        rows, within `budget`, see `AutoMap`. It can also be a map of this package or any
+        rows, within `budget`, see `AutoMap`. "local" searches too, splits the rows by a tree, and
+        learns a machine with the exact kernel from the rows of each leaf. It takes all rows in
+        memory and the squared loss. "auto" compares both from 50,000 rows on, unless a loss,
+        alpha or budget is given. It can also be a map of this package or any
         scikit-learn transformer. None uses the rows themselves. A clone is fitted on a sample of
         the rows, see `map_rows`. To use a fitted map without fitting it again, wrap it in
         `sklearn.frozen.FrozenEstimator`.
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
-        row if there are at most 4,096 rows. With more rows, the number falls to 2,048.
+        row if there are at most 4,096 rows. With more rows, the number falls to 2,048. With
+        "local", a number of components is the number of rows in a leaf, by default 4,096 to 8,192.
     loss : {"auto", "log", "squared"}, default="auto"
         "squared" is the loss of `OnePassClassifier`, with `partial_fit` and `merge`. "auto" uses
         the log-loss if there are more than 2.8 rows for each feature. Otherwise it tries both
@@ -197,6 +202,12 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         if alpha is None:
             alpha = OnePassClassifier().fit(Z, labels).alpha_
         return "log" if prefers_log(Z, labels, len(self.classes_), alpha) else "squared"
+
+    def _may_be_local(self, n_rows: int) -> bool:
+        """Only if nothing is asked for that local machines do not have."""
+        plain = self.loss == "auto" and is_auto(self.alpha) and self.decoding != DISCRIMINANT
+        any_size = self.budget is None or self.budget == "unlimited"
+        return self._searches and plain and any_size and n_rows >= LEAST_LOCAL_ROWS
 
     def _new_loss(self, fit: Fit) -> Loss:
         return LogLoss() if isinstance(self._code, OneVsRest) else BitLogLoss()

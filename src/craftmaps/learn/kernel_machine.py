@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from craftmaps.learn.checkpoint import Checkpoint, digest, unpacked
 from craftmaps.learn.codes import Encode, Unchanged
 from craftmaps.learn.few_pass_fit import Fit
-from craftmaps.learn.local import check_local, learn_locally
+from craftmaps.learn.local import check_local, is_better, learn_locally, local_rival
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.map_rows import place_priority
 from craftmaps.learn.one_pass import OnePass
@@ -90,8 +90,21 @@ class KernelMachine(TableLearner, OnePass):
         if self._is_local:
             learn_locally(self, X, y, weights)
             line.advance(len(y))
-        else:
-            super()._learn_all(X, y, weights, line)
+            return
+        rival = local_rival(self, X, y, weights) if self._may_be_local(len(y)) else None
+        self._fit_map(*self._sampled(X, y), n_rows=X.shape[0], whole=True)
+        if rival is None or not is_better(rival, self._map_report, certain=False):
+            self._add(X, y, weights, line)
+            self._stream.solution = self._solve()
+            if rival is None or not is_better(rival, self.report_, certain=True):
+                return
+        assert rival is not None
+        for name in ("feature_map_", "_stream", "_probe", "loss_", "encoder_"):
+            setattr(self, name, getattr(rival, name))
+
+    def _may_be_local(self, n_rows: int) -> bool:
+        """Whether feature_map="auto" compares its features with feature_map="local"."""
+        return False
 
     def _fit_map(self, *args: Any, **options: Any) -> None:
         if self._is_local:

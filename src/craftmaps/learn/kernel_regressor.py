@@ -31,16 +31,19 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
     Parameters
     ----------
-    feature_map : "auto", transformer or None, default="auto"
+    feature_map : "auto", "local", transformer or None, default="auto"
         Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
-        rows, within `budget`, see `AutoMap`. It can also be a map of this package or any
+        rows, within `budget`, see `AutoMap`. "local" searches too, splits the rows by a tree, and
+        learns a machine with the exact kernel from the rows of each leaf. It takes all rows in
+        memory and the squared loss. It can also be a map of this package or any
         scikit-learn transformer. None uses the rows themselves. A clone is fitted on a sample of
         the rows, see `map_rows`. To use a fitted map without fitting it again, wrap it in
         `sklearn.frozen.FrozenEstimator`.
     budget : int, str or None, default=None
         What feature_map="auto" may spend: a number of components; a training time, "10s"; a memory,
         "200MB"; a prediction time, "1ms/row"; or "unlimited". None takes one component for each
-        row if there are at most 4,096 rows. With more rows, the number falls to 2,048.
+        row if there are at most 4,096 rows. With more rows, the number falls to 2,048. With
+        "local", a number of components is the number of rows in a leaf, by default 4,096 to 8,192.
     loss : {"squared", "huber", "quantile"}, default="squared"
         "squared" is the loss of `OnePassRegressor`, with `partial_fit` and `merge`.
     quantile : float, default=0.5

@@ -4,6 +4,7 @@ The fitted `LocalMap` predicts, so its features are predictions already: the coe
 learner are the identity. So everything that works on a fitted learner works here too.
 """
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,36 @@ from craftmaps.learn.solvers.choose import is_auto, is_sequence
 from craftmaps.learn.solvers.solution import Solution, check_weight, mean_and_spread
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.search.leaf_machines import Lessons
+from craftmaps.search.report import Report
+
+LEAST_LOCAL_ROWS = 50_000  # with fewer rows, 2,048 features or more are about as good
+_MOST_COLUMNS = 100  # with more columns, rows in a leaf are hardly closer than others
+_CLEARLY = 0.7  # below this ratio of expected errors, before the other model is fitted,
+_BETTER = 0.95  # or this ratio afterwards, local machines are chosen
+
+
+def local_rival(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
+    """Return a copy of a machine with feature_map="local", fitted to validated rows.
+
+    Returns None if the rows do not suit local machines.
+    """
+    is_sparse = sparse.issparse(X) or getattr(machine.encoder_, "is_sparse_", False)
+    if is_sparse or X.shape[1] > _MOST_COLUMNS:
+        return None
+    rival = copy(machine)
+    rival.feature_map = "local"
+    learn_locally(rival, X, y, weights)
+    return None if rival.report_ is None else rival
+
+
+def is_better(rival: Any, report: Report | None, *, certain: bool) -> bool:
+    """Whether the expected error of local machines is lower than that of a report.
+
+    Unless `certain`, the report comes from a search, and the model of all rows will be better.
+    """
+    if report is None:
+        return False
+    return bool(rival.report_.error < (_BETTER if certain else _CLEARLY) * report.error)
 
 
 def learn_locally(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from craftmaps.kernels import Matern
+from craftmaps.maps.parts.base import check_facts
+from craftmaps.maps.wrapped import WrappedMap
 from craftmaps.search.auto_map import MIN_ROWS, AutoMap, is_constant
 from craftmaps.search.budget import MOST_COMPONENTS, Budget, operations_per_second
 from craftmaps.search.candidates import Candidate
@@ -101,6 +103,18 @@ class LocalMap(AutoMap):
             else np.stack([y.Y.min(axis=0), y.Y.max(axis=0)]),
             "_n_features_out": n_columns,
         }
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        inner: Any = self.feature_map_
+        while isinstance(inner, WrappedMap):
+            inner = inner.feature_map_
+        check_facts(
+            self,
+            feature_map_=isinstance(inner, LeafMachines),
+            target_ends_=self.target_ends_ is None
+            or self.target_ends_.shape == (2, self._n_features_out),
+        )
 
 
 def leaf_rows(budget: Budget, n_rows: int, n_columns: int) -> int:
