@@ -233,8 +233,9 @@ class FeatureStream(RowSums):
         """Raise ValueError if the sums were dropped."""
         if self._closed:
             raise ValueError(
-                "this model has no sums of its rows, so it predicts but cannot take more of them; "
-                "save it with resumable=True, and do not use feature_map='local'."
+                "this model was saved without the sums of its rows, or has none because of "
+                "feature_map='local', so it predicts but cannot take more of them; save it with "
+                "resumable=True, or use another map."
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -224,7 +224,7 @@ class _Sample:
         if n_out < (0 if complete else 1):
             return None, math.inf
         if complete and exact.n_constant:  # the constant fills the remaining columns
-            exact = replace(exact, n_constant=1 + n_out)
+            exact, n_out = replace(exact, n_constant=1 + n_out), 0
         up, down = self.variances(exact, counts, inside, n_in, n_out)
         share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
         error = self.error(up, down)
