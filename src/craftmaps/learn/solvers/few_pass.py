@@ -25,6 +25,8 @@ from craftmaps.threads import serial_blas
 
 _LEAST_PASSES = 20  # passes of a descent even after the deadline
 _SAME_CURVATURE = 0.6  # P is computed again if curvatures change by more than this ratio
+_SMALL_OBJECTIVE = 0.1  # an objective below this share of its first decrease is small
+_LEAST_SHARE = 0.01  # tolerances are tightened for small objectives by at most this factor
 
 
 @dataclass
@@ -103,9 +105,11 @@ class Machine:
         have another alpha.
 
         A descent ends when the objective can fall by no more than about `tol` times its possible
-        decrease at the start. A share of the objective itself would not do. If outliers make up
-        most of the objective, it can hardly fall. If rows are separable, it approaches zero, and
-        passes that lower it by another percent do not improve predictions.
+        decrease at the start, because it can hardly fall if outliers make up most of it. If nearly
+        all rows are right, the objective becomes far smaller than its first decrease, and then it
+        counts instead: with many classes and few rows in each, a descent that ends earlier makes
+        more errors on new rows. If rows are separable and alpha is tiny, the objective approaches
+        zero, and passes that lower it by another percent do not improve predictions.
         """
         precondition = self._preconditioner(alpha)
         descents = []
@@ -121,7 +125,10 @@ class Machine:
                 self._pass(descents, folds, active, alpha, precondition)
             if self._first_gain is None:
                 self._first_gain = max(descent.decrement**2 / 2 for descent in descents)
-            open_ = [i for i in active if not descents[i].is_done(tol * self._first_gain)]
+            gains = [tol * self._scale_of(descents[i].value) for i in active]
+            open_ = [
+                i for i, gain in zip(active, gains, strict=True) if not descents[i].is_done(gain)
+            ]
             active = [i for i in open_ if not descents[i].stuck]
             self.converged = self.converged and len(active) == len(open_)
             if active and self._is_renewed(descents[active[0]]):
@@ -130,6 +137,11 @@ class Machine:
                     descents[i] = descents[i].at(alpha, precondition, self._penalized)
         self.converged = self.converged and not active
         return descents
+
+    def _scale_of(self, value: float) -> float:
+        """Return what a decrease of an objective with this value is compared with."""
+        assert self._first_gain is not None
+        return min(self._first_gain, max(value / _SMALL_OBJECTIVE, _LEAST_SHARE * self._first_gain))
 
     def _pass(
         self,
