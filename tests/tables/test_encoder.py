@@ -338,5 +338,5 @@ def test_rows_that_are_dicts_are_refused_with_a_way_out():
         TypeError, match=r"rows as dicts are no table: .* \{'age': \[...\]\}, or pan"
     ):
         encoder.transform([{"age": 3, "city": "Oslo"}])
-    with pytest.raises(TypeError, match="column 'age' .* with a value for each row, got 3"):
+    with pytest.raises(TypeError, match=r"column 'age' .* with a value for each row, got 3"):
         encoder.transform({"age": 3, "city": "Oslo"})
