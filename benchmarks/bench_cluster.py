@@ -177,7 +177,7 @@ def measured_rates(learner: Any, X: np.ndarray, y: np.ndarray, network: float) -
     part = fold.sums_of(begun, [(X[:rows], y[:rows], None)], 0, 0)
     one = side_by_side(lambda _: fold.merged(begun, [part]))
     three = side_by_side(lambda _: fold.merged(begun, [part, part, part]))
-    model = fold.finish(begun, part)
+    model = fold.finish(begun, lambda one: part)
 
     def solve() -> None:
         model._stream.solution = None

@@ -64,6 +64,8 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"^(.*/)?(?!plot_)[^/]*\.py$",
     "within_subsection_order": "FileNameSortKey",
     "plot_gallery": True,
+    # With several examples at a time, the seconds that they print are of a busy machine.
+    "parallel": int(os.environ.get("GALLERY_PROCESSES", "0")) or False,
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

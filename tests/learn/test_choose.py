@@ -67,14 +67,12 @@ def features(n_components, whiten=True):
     ],
 )
 def test_learners_take_what_the_table_says(rows, feature_map, alpha, name):
-    model = OnePassClassifier(feature_map, alpha=alpha).fit(*rows)
-    penalty = None if feature_map is None else model.feature_map_.penalty()
-    assert model._solver(penalty) == name
+    assert OnePassClassifier(feature_map, alpha=alpha).fit(*rows)._solver() == name
 
 
 def test_rows_that_are_kept_are_spanned_or_iterated_over(rows, monkeypatch):
     X, y = rows[0][:30], rows[1][:30]
-    assert OnePassRegressor(alpha=0.1).fit(X, y)._solver(None) == "span"
+    assert OnePassRegressor(alpha=0.1).fit(X, y)._solver() == "span"
     assert OnePassRegressor(alpha=0.1).fit(X, y).solution_.mean_leverage is None
     monkeypatch.setattr(table, "MANY_ROWS", 20)
     assert OnePassRegressor(alpha=0.1).fit(X, y).solution_.mean_leverage is not None

@@ -11,10 +11,9 @@ from sklearn.linear_model import Ridge, RidgeCV
 from craftmaps import FourierFeatures, NormalEquations, OnePassRegressor
 from craftmaps.learn.solvers import ridge
 from craftmaps.learn.solvers.cholesky import Cholesky
-from craftmaps.learn.solvers.left_out import LeftOutScores
+from craftmaps.learn.solvers.left_out import LeftOut, LeftOutScores
 from craftmaps.learn.solvers.path import RidgePath, cross_validate
 from craftmaps.learn.solvers.search import best_alpha, search
-from craftmaps.learn.solvers.solution import LeftOut
 
 pytestmark = pytest.mark.delicate
 

@@ -131,43 +131,6 @@ def test_draws_are_functions():
             model.sample_y(NEW, wrong)
 
 
-def noisy(rng, n_rows):
-    rows = rng.uniform(-2, 2, (n_rows, 2))
-    return rows, np.sin(2 * rows[:, 0]) * rows[:, 1] + rng.standard_t(3, n_rows) * 0.3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"feature_map": FourierFeatures(Gaussian(0.5), 60, random_state=0)},
-        {"feature_map": FourierFeatures(Gaussian(0.5), 300, random_state=0)},
-        {"feature_map": Nystroem(Gaussian(0.5), 50, whiten=False, random_state=0)},
-        {"feature_map": FourierFeatures(Gaussian(0.5), 60, random_state=0), "loss": "huber"},
-    ],
-    ids=["more rows", "fewer rows", "penalty", "huber"],
-)
-@pytest.mark.parametrize("coverage", [0.6, 0.9])
-def test_intervals_cover_what_they_promise(options, coverage):
-    """Averaged over 60 fits to 200 rows: coverage is within 4 standard errors, plus what a finite
-    sample of residuals adds at most; intervals of training residuals are caught.
-    """
-    rng, covered, naive = np.random.default_rng(7), [], []
-    for _ in range(60):
-        rows, y = noisy(rng, 200)
-        new, truth = noisy(rng, 500)
-        model = KernelRegressor(**options).fit(rows, y)
-        low, high = model.predict_interval(new, coverage).T
-        covered.append(((low <= truth) & (truth <= high)).mean())
-        training = np.quantile(np.abs(y - model.predict(rows)), coverage)
-        naive.append((np.abs(truth - model.predict(new)) <= training).mean())
-    error = np.std(covered) / np.sqrt(len(covered))
-    spare = 0.05 if options.get("loss") == "huber" else 0.01  # of only 20 rows held out
-    assert coverage - 4 * error - 0.005 < np.mean(covered) < coverage + 4 * error + spare
-    if "loss" not in options:
-        assert np.mean(naive) < coverage - 4 * error - 0.005
-
-
 def test_intervals_are_nested_and_as_wide_as_their_rows_are_strange():
     model = OnePassRegressor(MAPS["fourier"], alpha=0.1).fit(X, BOTH)
     narrow, wide = model.predict_interval(NEW, 0.5), model.predict_interval(NEW, 0.95)

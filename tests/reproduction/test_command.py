@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from reproduction import spec
-from reproduction.command import reproduce
+from reproduction.command import main, reproduce
 
 PROGRAM = [sys.executable, "-m", "reproduction"]
 ROOT = Path(__file__).parents[2]
@@ -133,10 +133,16 @@ def test_a_table_of_ones_own(folder, monkeypatch):
         (["mine.toml", "--seeds", "0"], "0 is not in the range"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(folder, words, complaint):
+def test_mistakes_are_told_in_one_sentence(folder, words, complaint, monkeypatch, capsys):
+    """In this process; the other tests show that the command runs in one of its own."""
     (folder / "bad.toml").write_text('title = "A table"')
     (folder / "worse.toml").write_text(SPEC.replace("seeds", "sseds"))
-    _, err = run(folder, *words, code=2)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["reproduction", *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    err = capsys.readouterr().err
     assert complaint in err
     assert err.startswith("reproduction: ")
     assert err.count("\n") == 1

@@ -38,14 +38,21 @@ def feature_map():
 
 
 def folded(estimator, X, y, starts=True, weights=None, cuts=CUTS, **options):
+    """A fit over partitions, without an engine."""
     learner = fold.begin(estimator, X, y, **options)
-    parts = []
-    for number, (start, stop) in enumerate(pairwise(cuts)):
-        some = slice(start, stop)
-        block = (X[some], y[some], None if weights is None else weights[some])
-        parts.append(fold.sums_of(learner, [block], number, start if starts else None))
-    total = fold.merged(learner, [fold.merged(learner, parts[:3]), fold.merged(learner, parts[3:])])
-    return fold.finish(learner, total)
+    ends = list(pairwise(cuts))
+
+    def run(one):
+        one = pickle.loads(pickle.dumps(one))  # as an engine sends it
+        parts = []
+        for number, (start, stop) in enumerate(ends):
+            some = slice(start, stop)
+            block = (X[some], y[some], None if weights is None else weights[some])
+            parts.append(fold.sums_of(learner, [block], number, start if starts else None, one))
+        some = [fold.merged(learner, parts[:3], one), fold.merged(learner, parts[3:], one)]
+        return fold.merged(learner, some, one)
+
+    return fold.finish(learner, run, [stop - start for start, stop in ends])
 
 
 def test_equals_the_local_fit_with_probabilities_and_folds(data, feature_map):
@@ -115,25 +122,8 @@ def test_sums_travel_without_the_map_and_with_one_triangle(data):
     sample = 1024 * (4 * size + 24)  # of rows: features, a target, a weight and a priority
     least = 4 * size**2 + sample
     assert least < len(sums) < least + 8 * 6 * size  # gradient, means and some words
-    light = pickle.dumps(fold.for_prediction(fold.finish(learner, sums), "predict"))
+    light = pickle.dumps(fold.for_prediction(fold.finish(learner, lambda one: sums), "predict"))
     assert len(light) < 4 * size**2
-
-
-def passed(estimator, X, y, weights=None, cuts=CUTS, **options):
-    """A fit of several passes over partitions, without an engine."""
-    learner = fold.begin(estimator, X, y, **options)
-    ends = list(pairwise(cuts))
-
-    def run(one):
-        one = pickle.loads(pickle.dumps(one))  # as an engine sends it
-        parts = []
-        for number, (start, stop) in enumerate(ends):
-            block = (X[start:stop], y[start:stop], None if weights is None else weights[start:stop])
-            parts.append(fold.sums_of(learner, [block], number, start, one))
-        some = [fold.merged(learner, parts[:3], one), fold.merged(learner, parts[3:], one)]
-        return fold.merged(learner, some, one)
-
-    return fold.finish_passes(learner, run, [stop - start for start, stop in ends])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +134,7 @@ def test_the_log_loss_of_partitions_is_the_local_one(data, feature_map, options)
     weights = np.random.default_rng(1).uniform(0, 2, len(y))
     estimator = KernelClassifier(feature_map, **options)
     local = clone(estimator).fit(X, y, weights)
-    found = passed(estimator, X, y, weights, classes=np.unique(y))
+    found = folded(estimator, X, y, weights=weights, classes=np.unique(y))
     assert found.alpha_ == local.alpha_
     assert found.n_samples_seen_ == len(y)
     np.testing.assert_allclose(found.decision_function(X), local.decision_function(X), atol=1e-5)
@@ -158,7 +148,7 @@ def test_robust_losses_of_partitions_are_the_local_ones(data, feature_map, optio
     y = X[:, 0] * X[:, 1] + 0.1 * np.random.default_rng(2).standard_normal(len(X))
     y[::50] += 30
     estimator = KernelRegressor(feature_map, **options)
-    local, found = clone(estimator).fit(X, y), passed(estimator, X, y)
+    local, found = clone(estimator).fit(X, y), folded(estimator, X, y)
     np.testing.assert_allclose(found.predict(X), local.predict(X), atol=1e-5 * y.std())
 
 

@@ -91,7 +91,7 @@ def test_equals_the_local_fit_bit_for_bit_the_same_again(cluster, data, feature_
 def test_the_log_loss_equals_the_local_fit(cluster, data, feature_map):
     """Chunks of known and of unknown lengths, for the same places of rows."""
     X, y = arrays(data)
-    estimator = KernelClassifier(feature_map, class_weight="balanced", alpha=[10.0, 100.0])
+    estimator = KernelClassifier(feature_map, class_weight="balanced", alpha=[100.0, 1000.0])
     local = clone(estimator).fit(*data)
     for rows in ((X, y), (X[X[:, 0] > -100], y[X[:, 0] > -100])):
         found = fit(estimator, *rows)

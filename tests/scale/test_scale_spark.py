@@ -91,7 +91,7 @@ def test_equals_the_local_fit(frame, data, feature_map, local, features):
 
 def test_the_log_loss_equals_the_local_fit(frame, data, feature_map):
     """One of the partitions is empty; weights of rows and of classes multiply."""
-    estimator = KernelClassifier(feature_map, class_weight="balanced", alpha=[10.0, 100.0])
+    estimator = KernelClassifier(feature_map, class_weight="balanced", alpha=[100.0, 1000.0])
     columns = {"features": "array", "target": "label", "weight": "weight"}
     found = fit(estimator, frame, **columns)
     local = clone(estimator).fit(*data, 1.0 + np.arange(len(data[0])) % 2)

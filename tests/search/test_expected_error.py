@@ -24,8 +24,8 @@ def regressor():
 
 def test_a_regressor_expects_what_it_predicts_for_rows_left_out(regressor):
     predicted, y, _ = regressor.leave_one_out()
-    wanted = np.sqrt(np.mean((predicted - y) ** 2)) / np.std(y)
     report = regressor.report_
+    wanted = np.sqrt(report.optimism * np.mean((predicted - y) ** 2)) / np.std(y)
     assert report.error == pytest.approx(wanted)
     assert report.interval[0] < report.error < report.interval[1]
     assert f"expected error: {wanted:.4f}" in regressor.summary()
@@ -37,11 +37,12 @@ def test_a_classifier_expects_its_share_of_wrong_rows(loss):
     model = KernelClassifier(budget=32, loss=loss, random_state=0).fit(X, y > 0)
     if loss == "squared":
         scores, labels, _ = model.leave_one_out()
-        assert model.report_.error == pytest.approx(np.mean(scores.argmax(axis=1) != labels))
+        wrong = np.mean(scores.argmax(axis=1) != labels)
     else:  # a row is right if the probability of its class is above one half; all rows are judged
         scores = model._stream.conformal.scores
         assert len(scores) == len(y)
-        assert model.report_.error == pytest.approx(np.mean(scores > 0.5))
+        wrong = np.mean(scores > 0.5)
+    assert model.report_.error == pytest.approx(model.report_.optimism * wrong)
 
 
 @pytest.mark.parametrize("wrong", [True, False])
@@ -111,3 +112,14 @@ def test_intervals_hold_for_other_rows():
         low, high = model.report_.interval
         held += low <= error <= high
     assert held >= 30
+
+
+def test_an_interval_holds_for_errors_with_heavy_tails():
+    """Of these intervals, 88 % hold; 86.5 % of 2,000 are two standard errors less."""
+    rng, inside = np.random.default_rng(0), []
+    for _ in range(2000):
+        squares = rng.standard_t(4, size=450) ** 2
+        low, high = interval_of_rmse(squares[:300])
+        inside.append(low <= np.sqrt(squares[300:].mean()) <= high)
+    assert np.mean(inside) > 0.865
+    assert interval_of_rmse(np.zeros(20)) == (0, 0)

@@ -38,15 +38,14 @@ class ShiftInvariantKernel(Kernel):
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Compute the Gram matrix between the rows of X and Y (or X, if Y is None)."""
-        self.check()
         rows, others = check_rows_pair(X, Y)
+        kernel = self.resolved(rows)
         if Y is not None and isinstance(self.gamma, str):
             raise ValueError(
                 f"{self!r} has a gamma that depends on the rows, but two sets of rows were given; "
                 f"use kernel.resolved(X), whose gamma is a number."
             )
         out = np.empty((rows.shape[0], others.shape[0]), dtype=rows.dtype)
-        kernel = self.resolved(rows)
         pairs.fill_blocks(kernel.against(others, out.dtype), rows, out, kernel.threads)
         if Y is None:
             np.fill_diagonal(out, 1.0)

@@ -72,10 +72,8 @@ class Learner(LearnerHooks):
         self._forget()
         try:
             with Progress(len(y) if hasattr(y, "__len__") else None) as line:
-                X, y = self._validated(X, y, reset=True)
+                X, y = self._first_rows(X, y, whole=True)
                 weights = checked_weights(sample_weight, X)
-                self._check_targets(y, whole=True)
-                self._set_targets(y)
                 self._fit_map(*self._sampled(X, y), n_rows=X.shape[0], whole=True)
                 self._add(X, y, weights, line)
             self._stream.solution = self._solve()  # in place: there is no older state to keep
@@ -105,10 +103,7 @@ class Learner(LearnerHooks):
         self
         """
         self._forget()
-        X, y = self._validated(X, y, reset=True)
-        self._check_targets(y)
-        self._set_targets(y, classes)
-        self._fit_map(X, y, n_rows)
+        self._fit_map(*self._first_rows(X, y, classes), n_rows)
         return self
 
     def add(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -188,15 +183,28 @@ class Learner(LearnerHooks):
     ) -> None:
         """Learn from a block. The first block also fits the map, if that is not done yet."""
         first = not hasattr(self, "_stream")
-        X, y = self._validated(X, y, reset=first)
+        X, y = self._first_rows(X, y, classes) if first else self._more_rows(X, y)
         weights = checked_weights(sample_weight, X)
-        self._check_targets(y)
         if first:
-            self._set_targets(y, classes)
             self._fit_map(*self._sampled(X, y))
         else:
             self._more_targets(classes)
         self._add(X, y, weights, line)
+
+    def _first_rows(
+        self, X: Any, y: Any, classes: Any = None, *, whole: bool = False
+    ) -> tuple[Any, np.ndarray]:
+        """Check the first rows and targets, and store what is known from the targets."""
+        X, y = self._validated(X, y, reset=True)
+        self._check_targets(y, whole=whole)
+        self._set_targets(y, classes)
+        return X, y
+
+    def _more_rows(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Check rows and targets after the first ones."""
+        X, y = self._validated(X, y, reset=False)
+        self._check_targets(y)
+        return X, y
 
     def _add(self, X: Any, y: np.ndarray, weights: np.ndarray | None, line: Progress) -> None:
         targets = self._targets(y)

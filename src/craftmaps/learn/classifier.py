@@ -15,8 +15,8 @@ from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import Loss, OnePass
 from craftmaps.learn.own_class import OwnClass
 from craftmaps.learn.solvers.choose import Solver, is_sequence
-from craftmaps.learn.solvers.penalty import penalty_of
-from craftmaps.learn.solvers.solution import LeftOut, Solution
+from craftmaps.learn.solvers.left_out import LeftOut
+from craftmaps.learn.solvers.solution import Solution
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stored import check_classifier
 from craftmaps.storage.packing import storable
@@ -283,24 +283,19 @@ class OnePassClassifier(ClassLearner, OnePass):
         # With two classes, the two targets only differ in sign, so both classes weigh the same.
         if not is_own_class(self.class_weight) or len(self.classes_) == 2:
             return solution
-        problem = self._class_problem()
-        best = self._own_class(problem).solve(solution)
+        problem, penalty = self._problem()
+        best = self._own_class(problem, penalty).solve(solution)
         return solution if best is solution else problem.restore(best)
 
     def _left_out_predictions(self, solution: Solution) -> np.ndarray:
         if not self._stream.by_class:
             return super()._left_out_predictions(solution)
         if solution.own_class_weight != 1:
-            own_class = self._own_class(self._class_problem())
+            own_class = self._own_class(*self._problem())
             return own_class.left_out(solution, solution.own_class_weight)
         return self._weighted()._left_out_predictions(solution)
 
-    def _class_problem(self) -> Problem:
-        """Return the sums of each class, in the span of the rows if that is where to solve."""
-        penalty = penalty_of(self._stream.feature_map, self._stream.n_features)
-        return self._stream.problem(self.fit_intercept, self._solver(penalty) is Solver.SPAN)
-
-    def _own_class(self, problem: Problem) -> OwnClass:
+    def _own_class(self, problem: Problem, penalty: np.ndarray | None) -> OwnClass:
         sample = self._stream.sample
         Y = self._stream.encode(sample.labels).astype(np.float64)
         loss = self._loss(sample.labels, sample.weights)
@@ -310,7 +305,7 @@ class OnePassClassifier(ClassLearner, OnePass):
             LeftOut(problem.rows(sample.Z), Y, sample.weights, loss),
             sample.labels,
             self.fit_intercept,
-            penalty_of(self._stream.feature_map, self._stream.n_features),
+            penalty,
         )
 
     def _choice(self, n_kept: int | None, n_features: int, penalized: bool) -> Solver:

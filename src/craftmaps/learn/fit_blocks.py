@@ -120,11 +120,8 @@ class BlockLearner(Learner):
         with Progress(total, progress, "sample for the map: ") as line:
             for block in blocks:
                 X, y, _ = unpacked(block)
-                X, y = self._validated(X, y, reset=not begun)
-                if not begun:
-                    self._check_targets(y)
-                    self._set_targets(y, classes)
-                    begun = True
+                X, y = self._more_rows(X, y) if begun else self._first_rows(X, y, classes)
+                begun = True
                 sample.add(X, y)
                 n_rows += X.shape[0]
                 line.advance(X.shape[0])
@@ -143,11 +140,10 @@ class BlockLearner(Learner):
         for item in remaining:
             item = deepcopy(item)  # an iterator may reuse its arrays for the next block
             held.append(item)
-            X, y = self._validated(*item[1][:2], reset=not rows)
-            if not rows:
-                self._check_targets(y)
-                self._set_targets(y, classes)
-                wanted = wanted if self._needs_rows(X) else 1
+            X, y = item[1][:2]
+            X, y = self._more_rows(X, y) if rows else self._first_rows(X, y, classes)
+            if not rows and not self._needs_rows(X):
+                wanted = 1
             rows.append((X, y))
             n_rows += X.shape[0]
             if wanted is not None and n_rows >= wanted:

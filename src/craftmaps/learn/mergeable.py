@@ -83,9 +83,8 @@ class Mergeable(BlockLearner):
                 "a learner with decay does not know what weight its earlier rows have left; rows "
                 "fade by themselves, or set decay=None to forget some of them."
             )
-        X, y = self._validated(X, y, reset=False)
+        X, y = self._more_rows(X, y)
         weights = checked_weights(sample_weight, X)
-        self._check_targets(y)
         targets = self._targets(y)
         row_weights = self._row_weights(weights, targets)
         self._check_rest(float(X.shape[0] if row_weights is None else row_weights.sum()))

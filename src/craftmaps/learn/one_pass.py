@@ -10,19 +10,20 @@ from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.mergeable import Mergeable
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers import from_sums, ridge
-from craftmaps.learn.solvers.cholesky import Cholesky, in_place
+from craftmaps.learn.solvers.cholesky import Cholesky
 from craftmaps.learn.solvers.choose import Solver, choose, is_auto, is_scalar, is_sequence
 from craftmaps.learn.solvers.conjugate_gradients import KeptRows, search
+from craftmaps.learn.solvers.left_out import LeftOut
 from craftmaps.learn.solvers.memory import refuse_if_too_large, refuse_too_many_rows
 from craftmaps.learn.solvers.path import cross_validate
-from craftmaps.learn.solvers.penalty import penalty_of
+from craftmaps.learn.solvers.penalty import has_penalty, in_place, penalty_of
 from craftmaps.learn.solvers.search import (
     ALPHAS_PER_DECADE,
     alpha_grid,
     best_alpha,
     largest_of_best,
 )
-from craftmaps.learn.solvers.solution import LeftOut, Solution, mean_and_spread
+from craftmaps.learn.solvers.solution import Solution, mean_and_spread
 from craftmaps.learn.solvers.span import Problem
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.validation import check_count, is_number
@@ -91,8 +92,7 @@ class OnePass(Mergeable):
         if solution.mean_leverage is not None:
             Y = stream.encode(stream.sample.labels).astype(np.float64)
             return _left_out_on_average(fitted, Y, stream.sample.weights, solution.mean_leverage)
-        penalty = penalty_of(stream.feature_map, stream.n_features)
-        problem = stream.problem(self.fit_intercept, self._solver(penalty) is Solver.SPAN)
+        problem, penalty = self._problem()
         total, held = problem.total(), self._held_sample(problem)
         solver = Cholesky(total, self.fit_intercept, penalty)
         predicted, clear = solver.left_out_predictions(held, fitted, solution.alpha)
@@ -115,7 +115,7 @@ class OnePass(Mergeable):
     ) -> FeatureStream:
         capacity = self.block_rows if n_rows is None else min(self.block_rows, n_rows)
         n_folds, by_class = self._fold_kind()
-        penalized = hasattr(feature_map, "penalty")
+        penalized = has_penalty(feature_map)
         if n_rows is not None and n_rows < n_features:
             kind = self._choice(n_rows, n_features, penalized=False)
             spanned = kind is Solver.SPAN
@@ -143,11 +143,9 @@ class OnePass(Mergeable):
 
     def _solve(self) -> Solution:
         stream = self._stream
-        penalty = penalty_of(stream.feature_map, stream.n_features)
-        kind = self._solver(penalty)
-        if kind is Solver.CONJUGATE_GRADIENTS:
+        if self._solver() is Solver.CONJUGATE_GRADIENTS:
             return self._solve_by_iteration()
-        problem = stream.problem(self.fit_intercept, kind is Solver.SPAN)
+        problem, penalty = self._problem()
         alpha, errors = self.alpha, None
         self._check_folds(len(problem.folds))
         options: dict[str, Any] = {"fit_intercept": self.fit_intercept, "penalty": penalty}
@@ -248,10 +246,16 @@ class OnePass(Mergeable):
                 f"{self.alpha!r} needs {wanted}; set alpha and n_folds before the first row."
             )
 
-    def _solver(self, penalty: np.ndarray | None) -> Solver:
+    def _problem(self) -> tuple[Problem, np.ndarray | None]:
+        """Return the sums to solve, and the matrix of the penalty, which is None for |b|^2."""
+        stream = self._stream
+        penalty = penalty_of(stream.feature_map, stream.n_features)
+        return stream.problem(self.fit_intercept, self._solver() is Solver.SPAN), penalty
+
+    def _solver(self) -> Solver:
         """Return the solver for the rows so far."""
         stream = self._stream
-        return self._choice(stream.n_kept, stream.n_features, penalty is not None)
+        return self._choice(stream.n_kept, stream.n_features, has_penalty(stream.feature_map))
 
     def _choice(self, n_kept: int | None, n_features: int, penalized: bool) -> Solver:
         return choose(

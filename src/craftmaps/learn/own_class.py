@@ -14,8 +14,8 @@ import numpy as np
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.cholesky import Cholesky
-from craftmaps.learn.solvers.left_out import LeftOutScores
-from craftmaps.learn.solvers.solution import LeftOut, Solution
+from craftmaps.learn.solvers.left_out import LeftOut, LeftOutScores
+from craftmaps.learn.solvers.solution import Solution
 
 
 @dataclass

@@ -12,11 +12,8 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 
 from craftmaps.learn.intervals import Conformal
-from craftmaps.learn.solvers import ridge
 from craftmaps.learn.solvers.cholesky import Cholesky
-from craftmaps.learn.solvers.choose import Solver
-from craftmaps.learn.solvers.penalty import penalty_of
-from craftmaps.learn.solvers.solution import LeftOut
+from craftmaps.learn.solvers.left_out import LeftOut
 from craftmaps.storage.expect import expect, expect_array
 from craftmaps.storage.packing import storable
 
@@ -100,32 +97,23 @@ def learned(learner: Any) -> tuple[Posterior | None, Conformal]:
     if solution.mean_leverage is not None:
         predicted, targets, weights = learner.leave_one_out()
         return None, Conformal(targets - predicted, weights)
-    penalty = penalty_of(stream.feature_map, stream.n_features)
-    spanned = learner._solver(penalty) is Solver.SPAN
-    problem = stream.problem(learner.fit_intercept, spanned)
+    problem, penalty = learner._problem()
     total, held = problem.total(), LeftOut(problem.rows(sample.Z), sample.labels, sample.weights)
-    solver, alpha, coef = (
-        Cholesky(total, learner.fit_intercept, penalty),
-        float(solution.alpha),
-        None,
-    )
+    solver = Cholesky(total, learner.fit_intercept, penalty)
+    alpha, fitted = float(solution.alpha), sample.Z @ solution.coef + solution.intercept
     leverages = solver.leverages(held.Z, alpha)
     while not held.are_clear(leverages):
         # Some rows are interpolated, so rounding hides what would be predicted without them. This
         # takes the smallest alpha that shows it.
         alpha = 10 * alpha or _FIRST_ALPHA * float(np.mean(np.square(held.Z)))
         leverages = solver.leverages(held.Z, alpha)
-        again = ridge.solve(total, alpha, fit_intercept=learner.fit_intercept, penalty=penalty)
-        coef, intercept = again.coef, again.intercept
-    if coef is None:
-        fitted = sample.Z @ solution.coef + solution.intercept
-    else:
-        fitted = held.Z @ coef + intercept
+        again = solver.solve(alpha)
+        fitted = held.Z @ again.coef + again.intercept
     without = leverages / held.without_itself(leverages)
     errors = (held.Y - held.predicted(fitted, leverages)) / np.sqrt(1 + without)[:, None]
     conformal = Conformal(errors, sample.weights.copy(), studentized=True)
     base = learner.fit_intercept / total.weight
-    if spanned:
+    if problem.space is not None:
         Z, _, weights = stream.kept()
         return _of_rows(Z, weights, alpha, learner.fit_intercept, base), conformal
     centre = total.z_mean.copy() if learner.fit_intercept else np.zeros(stream.n_features)

@@ -109,11 +109,9 @@ def fit(
     learner = fold.begin(estimator, *rows, classes, lengths)
     starts = [None] * len(partitions) if lengths is None else fold.first_rows(lengths)
     shared = delayed(learner, pure=False, traverse=False)
-    if not fold.takes_passes(learner):
-        return fold.finish(learner, _run(threads, shared, partitions, starts, None))
-    shared = shared.persist()  # sent only once for all passes
-    run = partial(_run, threads, shared, partitions, starts)
-    return fold.finish_passes(learner, run, lengths or [])
+    if fold.takes_passes(learner):
+        shared = shared.persist()  # sent only once for all passes
+    return fold.finish(learner, partial(_run, threads, shared, partitions, starts), lengths)
 
 
 def _run(

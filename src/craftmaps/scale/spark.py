@@ -134,10 +134,7 @@ def fit(
     shared = narrow.sparkSession.sparkContext.broadcast(learner)
     run = partial(_merged_sums, narrow, shared, read, starts, n_parts)
     try:
-        if fold.takes_passes(learner):
-            learner = fold.finish_passes(learner, run, lengths or [])
-        else:
-            learner = fold.finish(learner, run(None))
+        learner = fold.finish(learner, run, lengths)
     finally:
         shared.destroy()
     if len(features) > 1:

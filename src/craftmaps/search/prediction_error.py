@@ -27,10 +27,15 @@ def interval_of_share(wrong: np.ndarray) -> tuple[float, float]:
 
 
 def interval_of_rmse(squares: np.ndarray) -> tuple[float, float]:
-    """Return a 90% interval for the root mean squared error of half as many other rows."""
+    """Return a 90% interval for the root mean squared error of half as many other rows.
+
+    A few large errors make up most of the mean, so it is more often far above than far below the
+    expectation. The upper end is that of a normal distribution of its logarithm.
+    """
     spread = _QUANTILE * float(np.std(squares)) * np.sqrt(_VARIANCES / len(squares))
     mean = float(np.mean(squares))
-    return float(np.sqrt(max(0.0, mean - spread))), float(np.sqrt(mean + spread))
+    high = mean * np.exp(spread / mean) if mean > 0 else 0.0
+    return float(np.sqrt(max(0.0, mean - spread))), float(np.sqrt(high))
 
 
 def error_text(error: float, classification: bool) -> str:

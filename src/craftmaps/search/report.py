@@ -14,12 +14,15 @@ from craftmaps.search.prediction_error import (
     interval_of_rmse,
     interval_of_share,
 )
+from craftmaps.search.preparation import Lesson
+from craftmaps.search.selection import flattery_of
 from craftmaps.search.trials import Trial
 from craftmaps.storage.packing import storable
 
 _N_SHOWN = 5  # candidates of the last round in the text
 _N_DRAWN = 10  # candidates of the last round in the plot
 _AS_GOOD = 1.02  # up to this ratio of errors, a linear model is as good as a kernel
+_LEAST_RATIO = 0.2  # least ratio of the losses of rows that chose and of other rows
 _WIDTH_OF_NAMES = 48  # letters per line in the plot
 
 
@@ -51,8 +54,8 @@ class Report:
     seconds : float
         Duration of the search.
     optimism : float
-        Factor from the loss of left-out rows to the loss of new rows. It is above 1 if weights of
-        columns were learned from the rows that are left out.
+        Factor from the loss of left-out rows to the loss of new rows. It is above 1 because the
+        rows that are left out have chosen the kernel and its metric.
     linear : tuple of two floats, or None
         The error of a linear model of the columns, and the error of the best exact kernel on the
         same rows.
@@ -82,7 +85,6 @@ class Report:
     ) -> "Report":
         """Return the report of rounds on some of n rows; the last round begins with the winner."""
         best = rounds[-1][0]
-        lesson = best.candidate.preparation.learned
         by_preparation: dict[str, float] = {}
         for trial in rounds[0]:
             by_preparation.setdefault(str(trial.candidate.preparation), trial.error)
@@ -97,7 +99,7 @@ class Report:
             classification,
             budget,
             seconds,
-            1.0 if lesson is None else lesson.factor(n_rows),
+            _optimism(rounds, n_rows),
             _linear(rounds),
         )
 
@@ -183,6 +185,15 @@ class Report:
             axes.invert_yaxis()
             axes.set_xlabel(label)
         return finish(figure, path)
+
+
+def _optimism(rounds: list[list[Trial]], n_rows: int) -> float:
+    """Return the factor from the loss of left-out rows to the loss of new rows."""
+    best = rounds[-1][0]
+    n_judged = len(best.losses)
+    lesson = best.candidate.preparation.learned
+    chosen = Lesson(n_judged, max(flattery_of(rounds), _LEAST_RATIO))
+    return chosen.factor(n_rows) * (1.0 if lesson is None else lesson.factor(n_rows))
 
 
 def _linear(rounds: list[list[Trial]]) -> tuple[float, float] | None:

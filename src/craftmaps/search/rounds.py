@@ -7,6 +7,7 @@ from craftmaps.search.candidates import Candidate, candidates, linear, neighbors
 from craftmaps.search.clock import Clock
 from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
+from craftmaps.search.trend import with_trend
 from craftmaps.search.trials import Rows, Trial
 
 ROUND_ROWS = (400, 800, 1300)
@@ -53,7 +54,10 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
     last = _new_round(rows, rounds[-1], tried, n)
     plain = [linear(preparation) for preparation in prepared if not preparation.unit_norm][:1]
     last = steadiest_first(last) if 2 * n < len(rows) else last
-    rounds.append(_beside_linear(last, rows.judged(plain, n)))
+    linear_trials = rows.judged(plain, n)
+    if clock.has_time:
+        last = with_trend(rows, last, linear_trials)
+    rounds.append(_beside_linear(last, linear_trials))
     return rounds
 
 

@@ -73,18 +73,22 @@ class Targets:
         """Return the share of wrong classes, or the RMSE in standard deviations of the target."""
         if self.n_classes:
             return float(self.wrong(predicted).mean())
-        return float(np.sqrt(self._squared(predicted)))
+        return float(np.sqrt(self.losses(predicted).mean()))
 
     def score(self, predicted: np.ndarray) -> float:
-        """Return the score that compares candidates; less is better.
+        """Return the score that compares candidates, see `score_of`; less is better."""
+        return float(score_of(self.losses(predicted).mean(axis=0), len(self)))
 
-        For classes, it is the root of the share of errors, which is coarse, times the mean squared
-        error, which is not the goal itself.
+    def losses(self, predicted: np.ndarray) -> np.ndarray:
+        """Return the losses of each row, whose means give the error and the score.
+
+        The last column is the squared error in variances. For classes, the first column is 1 if the
+        predicted class is wrong.
         """
+        squared = np.asarray(np.mean((self.Y - predicted) ** 2, axis=1) / self._variance)
         if not self.n_classes:
-            return self.error(predicted)
-        share = self.error(predicted) + _HALF_A_ROW / len(self)
-        return float(np.sqrt(share * self._squared(predicted)))
+            return squared[:, None]
+        return np.column_stack([self.wrong(predicted), squared])
 
     def interval(self, predicted: np.ndarray) -> tuple[float, float]:
         """Return an interval that contains the error on other rows with a probability of 90%."""
@@ -92,8 +96,17 @@ class Targets:
             return interval_of_share(self.wrong(predicted))
         return interval_of_rmse(np.mean((self.Y - predicted) ** 2, axis=1) / (self.Y.var() or 1.0))
 
-    def _squared(self, predicted: np.ndarray) -> float:
-        return float(np.mean((self.Y - predicted) ** 2)) / self._variance
-
     def _labels_of(self, Y: np.ndarray) -> np.ndarray:
         return (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
+
+
+def score_of(means: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the scores of candidates for the means of their losses, which are in the last axis.
+
+    For numbers, it is the root mean squared error. For classes, it is the root of the share of
+    errors, which is coarse, times the mean squared error, which is not the goal itself.
+    """
+    if means.shape[-1] == 1:
+        return np.asarray(np.sqrt(means[..., 0]))
+    share = means[..., 0] + _HALF_A_ROW / n_rows
+    return np.asarray(np.sqrt(share * means[..., 1]))

@@ -1,6 +1,6 @@
 """Trials of candidates, judged by predictions for left-out rows."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ class Trial:
 
     `error` is the share of wrong classes, or the RMSE in standard deviations of the target. On
     other rows, it is in `interval` with a probability of about 90%. `n_rows` is the number of rows
-    that the candidate learned from.
+    that the candidate learned from. `losses` are the losses of each judged row.
     """
 
     candidate: Candidate
@@ -27,6 +27,7 @@ class Trial:
     alpha: float
     n_rows: int
     interval: tuple[float, float]
+    losses: np.ndarray = field(repr=False, compare=False)
 
     @classmethod
     def of(
@@ -34,9 +35,10 @@ class Trial:
     ) -> "Trial":
         """Return the trial of a candidate that learned from n rows, given its predictions."""
         score, error = targets.score(predicted), targets.error(predicted)
+        losses = targets.losses(predicted)
         if np.isfinite(alpha):
             candidate = replace(candidate, alpha=alpha)
-        return cls(candidate, score, error, alpha, n, targets.interval(predicted))
+        return cls(candidate, score, error, alpha, n, targets.interval(predicted), losses)
 
 
 class Rows:

@@ -166,11 +166,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.is_sparse_ or sparse.issparse(X):
             return self._passed(X)
         table = self._as_fitted(table_of(X))
-        out = np.empty((table.n_rows, self.n_encoded_), self.dtype)
+        widths = [len(column.names) for column in self.columns_]
+        out = np.empty((table.n_rows, sum(widths)), self.dtype)
         for rows in gen_batches(table.n_rows, _BLOCK_ROWS):
             some, first = table[rows], 0
-            for column in self.columns_:
-                width = len(column.names)
+            for column, width in zip(self.columns_, widths, strict=True):
                 column.fill(some.read(column.name), out[rows, first : first + width])
                 first += width
         return out

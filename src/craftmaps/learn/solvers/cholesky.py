@@ -6,8 +6,9 @@ import numpy as np
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.factor import Factor, factor
-from craftmaps.learn.solvers.penalty import whitening
-from craftmaps.learn.solvers.solution import LeftOut, Solution, intercept_of, warn_of_jitter
+from craftmaps.learn.solvers.left_out import LeftOut
+from craftmaps.learn.solvers.penalty import in_place, whitening
+from craftmaps.learn.solvers.solution import Solution, intercept_of, warn_of_jitter
 
 
 class Cholesky:
@@ -85,8 +86,3 @@ class Cholesky:
         change = whitening(self._penalty, self._equations.precision)
         lower, right, _ = change.reduce(*self._equations.system(self._fit_intercept))
         return change, factor(lower, alpha, self._eps), right
-
-
-def in_place(fit_intercept: bool, penalized: bool) -> bool:
-    """Whether the factor needs no matrix in addition to the sums."""
-    return fit_intercept and not penalized

@@ -1,4 +1,4 @@
-"""Scores of alphas by exact leave-one-out predictions for some of the rows.
+"""Exact leave-one-out predictions for some of the rows, and the scores that they give alphas.
 
 With A = H + alpha I = L L^T, a row z has the leverage h = |L^-1 z|^2 + 1/n and the prediction
 (L^-1 z)^T (L^-1 G). If the row were left out, its residual e would become e / (1 - h). Each alpha
@@ -6,17 +6,62 @@ costs one Cholesky factorization and one triangular solve for the rows, in the p
 products of features.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
 from craftmaps.learn.normal_equations import NormalEquations
-from craftmaps.learn.solvers.cholesky import in_place
 from craftmaps.learn.solvers.factor import factor_lower
-from craftmaps.learn.solvers.penalty import whitening
-from craftmaps.learn.solvers.solution import LeftOut
+from craftmaps.learn.solvers.penalty import in_place, whitening
+
+_INTERPOLATES = 1e-8  # if 1 - leverage is smaller, rounding spoils the leave-one-out error
+
+
+@dataclass
+class LeftOut:
+    """Some of the rows of the sums, whose leave-one-out errors decide alpha.
+
+    Z, Y and weights are the features, targets and weights of these rows. `loss` turns predictions
+    for them into scores; None stands for the mean squared error of each target. `removed` is how
+    much of the weight of each row is left out. None stands for at most 1, because a row of weight 2
+    counts as two rows, and only one of them is left out.
+    """
+
+    Z: np.ndarray
+    Y: np.ndarray
+    weights: np.ndarray
+    loss: Callable[[np.ndarray], np.ndarray] | None = None
+    removed: np.ndarray | None = None
+
+    def scores(self, predicted: np.ndarray) -> np.ndarray:
+        """Return one score per target, or as many as `loss` returns."""
+        if self.loss is not None:
+            return self.loss(predicted)
+        return np.asarray(np.average((self.Y - predicted) ** 2, axis=0, weights=self.weights))
+
+    def without_itself(self, leverages: np.ndarray) -> np.ndarray:
+        """Return 1 - leverage of each row, or of the part of its weight that is left out."""
+        removed = np.minimum(self.weights, 1) if self.removed is None else self.removed
+        return np.asarray(1 - leverages * removed)
+
+    def clear_scores(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
+        """Return the scores of leave-one-out predictions, infinite if a row is interpolated."""
+        clear = self.are_clear(leverages)
+        scores = self.scores(self.predicted(fitted, leverages))
+        return scores if clear else np.full_like(scores, np.inf)
+
+    def are_clear(self, leverages: np.ndarray) -> bool:
+        """Whether no row is interpolated; the prediction of such a row is only rounding error."""
+        return bool((self.without_itself(leverages)[self.weights > 0] > _INTERPOLATES).all())
+
+    def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
+        """Return leave-one-out predictions, given the predictions `fitted` with all rows."""
+        rest = np.maximum(self.without_itself(leverages), 1e-12)
+        return np.asarray(self.Y - (self.Y - fitted) / rest[:, None])
 
 
 class LeftOutScores:
@@ -95,8 +140,7 @@ class LeftOutScores:
             for part in (self._rows.T, self._right)
         )
         leverages = np.einsum("ij,ij->j", rows, rows).astype(np.float64) + self._free
-        score = self._held.scores(self._held.predicted(rows.T @ right + self._known, leverages))
-        return score if self._held.are_clear(leverages) else np.full_like(score, np.inf)
+        return self._held.clear_scores(rows.T @ right + self._known, leverages)
 
     def _sums(self) -> AbstractContextManager[np.ndarray]:
         """Lend H, whose lower triangle alone is valid."""

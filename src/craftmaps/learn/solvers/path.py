@@ -8,9 +8,10 @@ from scipy.linalg import eigh
 
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.from_sums import squared_error
+from craftmaps.learn.solvers.left_out import LeftOut
 from craftmaps.learn.solvers.penalty import whitening
 from craftmaps.learn.solvers.search import alpha_grid
-from craftmaps.learn.solvers.solution import LeftOut, Solution, intercept_of, warn_of_jitter
+from craftmaps.learn.solvers.solution import Solution, intercept_of, warn_of_jitter
 
 
 class RidgePath:
@@ -95,8 +96,7 @@ class RidgePath:
             shifted = self._shifted(alpha)
             fitted = rotated @ (self._rotated / shifted[:, None]) + constant
             leverages = np.square(rotated) @ (1 / shifted) + free
-            score = held.scores(held.predicted(fitted, leverages))
-            scores.append(score if held.are_clear(leverages) else np.full_like(score, np.inf))
+            scores.append(held.clear_scores(fitted, leverages))
         return np.array(scores)
 
     def fit_at(self, alpha: float) -> tuple[np.ndarray, float]:

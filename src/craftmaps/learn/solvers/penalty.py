@@ -16,9 +16,14 @@ from craftmaps.learn.solvers.factor import factor_upper
 _MIN_RECIPROCAL_CONDITION = 1e-10  # at which a Cholesky factor can still be inverted safely
 
 
+def has_penalty(feature_map: Any) -> bool:
+    """Whether a map has a penalty of its own."""
+    return callable(getattr(feature_map, "penalty", None))
+
+
 def penalty_of(feature_map: Any, n_features: int) -> np.ndarray | None:
     """Return the checked penalty matrix of a fitted map, or None for the identity."""
-    if not callable(getattr(feature_map, "penalty", None)):
+    if not has_penalty(feature_map):
         return None
     penalty = np.asarray(feature_map.penalty(), dtype=np.float64)
     if penalty.shape != (n_features, n_features) or not np.isfinite(penalty).all():
@@ -33,6 +38,11 @@ def penalty_of(feature_map: Any, n_features: int) -> np.ndarray | None:
             f"semi-definite."
         )
     return penalty
+
+
+def in_place(fit_intercept: bool, penalized: bool) -> bool:
+    """Whether a system is solved in the matrix of the sums, without another one of its size."""
+    return fit_intercept and not penalized
 
 
 class Identity:

@@ -7,10 +7,10 @@ import numpy as np
 from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.cholesky import Cholesky
 from craftmaps.learn.solvers.choose import is_auto, is_scalar
-from craftmaps.learn.solvers.left_out import LeftOutScores
+from craftmaps.learn.solvers.left_out import LeftOut, LeftOutScores
 from craftmaps.learn.solvers.path import RidgePath
 from craftmaps.learn.solvers.search import best_alpha, largest_of_best, search, warn_of_ends
-from craftmaps.learn.solvers.solution import LeftOut, Solution, check_weight
+from craftmaps.learn.solvers.solution import Solution, check_weight
 
 
 def solve(

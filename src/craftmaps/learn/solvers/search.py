@@ -90,7 +90,11 @@ def search(
             attempt(middle + step)
     # The result should not depend on where the search started, so it ends with the largest alpha
     # whose score equals the best one.
-    top = lowest = best()
+    lowest = best()
+    largest = max(power for power in tried if is_as_good(power, lowest))
+    top = max(
+        lowest, largest - ALPHAS_PER_DECADE
+    )  # whole decades below are as good or do not count
     for step in _STEPS[1:]:
         while top + step <= last:
             attempt(top + step)

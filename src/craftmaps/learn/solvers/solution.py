@@ -1,6 +1,5 @@
-"""The result of a solver, and the rows that it uses to choose alpha."""
+"""The result of a solver, and what every solver says about it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ from craftmaps.storage.packing import storable
 from craftmaps.validation import warn
 
 _FAR_SPREADS = 10.0  # standard deviations from the mean of the targets; predictions beyond warn
-_INTERPOLATES = 1e-8  # if 1 - leverage is smaller, rounding spoils the leave-one-out error
 
 
 @storable
@@ -72,43 +70,6 @@ class Solution:
                 expect_array(name, known, "f", (len(self.intercept),))
         if self.discriminant is not None:
             expect_array("offset", self.discriminant.offset, "f", (len(self.intercept),))
-
-
-@dataclass
-class LeftOut:
-    """Some of the rows of the sums, whose leave-one-out errors decide alpha.
-
-    Z, Y and weights are the features, targets and weights of these rows. `loss` turns predictions
-    for them into scores; None stands for the mean squared error of each target. `removed` is how
-    much of the weight of each row is left out. None stands for at most 1, because a row of weight 2
-    counts as two rows, and only one of them is left out.
-    """
-
-    Z: np.ndarray
-    Y: np.ndarray
-    weights: np.ndarray
-    loss: Callable[[np.ndarray], np.ndarray] | None = None
-    removed: np.ndarray | None = None
-
-    def scores(self, predicted: np.ndarray) -> np.ndarray:
-        """Return one score per target, or as many as `loss` returns."""
-        if self.loss is not None:
-            return self.loss(predicted)
-        return np.asarray(np.average((self.Y - predicted) ** 2, axis=0, weights=self.weights))
-
-    def without_itself(self, leverages: np.ndarray) -> np.ndarray:
-        """Return 1 - leverage of each row, or of the part of its weight that is left out."""
-        removed = np.minimum(self.weights, 1) if self.removed is None else self.removed
-        return np.asarray(1 - leverages * removed)
-
-    def are_clear(self, leverages: np.ndarray) -> bool:
-        """Whether no row is interpolated; the prediction of such a row is only rounding error."""
-        return bool((self.without_itself(leverages)[self.weights > 0] > _INTERPOLATES).all())
-
-    def predicted(self, fitted: np.ndarray, leverages: np.ndarray) -> np.ndarray:
-        """Return leave-one-out predictions, given the predictions `fitted` with all rows."""
-        rest = np.maximum(self.without_itself(leverages), 1e-12)
-        return np.asarray(self.Y - (self.Y - fitted) / rest[:, None])
 
 
 def check_weight(weight: float) -> None:

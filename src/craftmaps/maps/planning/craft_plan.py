@@ -131,10 +131,9 @@ class MaclaurinPlanner:
             return chosen
         statistics = _measured(self.kernel, self.all_moments, last, self.n_columns)
         everything = replace(self, moments=self.all_moments, statistics=statistics)
-        sample = _Sample(everything, down)
-        variances = sample.variances(
-            chosen.exact, chosen.counts, chosen.inside, chosen.n_up, n_components
-        )
+        sample, exact = _Sample(everything, down), chosen.exact
+        n_in, n_out = chosen.n_up - exact.n_columns, n_components - exact.n_columns
+        variances = sample.variances(exact, chosen.counts, chosen.inside, n_in, n_out)
         return replace(chosen, error=sample.error(*variances))
 
 
@@ -194,7 +193,8 @@ class _Sample:
 
     def exact(self, last: int) -> ExactTerms:
         """Return the exact terms up to degree `last`."""
-        a0, a1, *higher = (float(a) for a in self.measured.kernel.maclaurin(max(last, 1)))
+        series = [*self.measured.statistics.coefficients.tolist(), 0.0]  # it may end at degree 0
+        a0, a1, *higher = series[: max(last, 1) + 1]
         return ExactTerms(
             int(last >= 0 and a0 > 0),
             self.measured.n_columns if last >= 1 and a1 else 0,
@@ -213,7 +213,8 @@ class _Sample:
         down-projection. `full` reserves a whole run of features for the linear term.
         """
         exact = self.exact(last)
-        n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
+        n_columns = exact.n_columns
+        n_in, n_out = n_up - n_columns, n_components - n_columns
         inside = 0.0 if exact.n_constant else exact.a0
         n_random = n_in - int(inside > 0)
         counts, weights = self._counts(n_random, max(1, last + 1), full)
@@ -223,17 +224,16 @@ class _Sample:
         if n_out < (0 if complete else 1):
             return None, math.inf
         if complete and exact.n_constant:  # the constant fills the remaining columns
-            exact = replace(exact, n_constant=1 + n_out)
-        up, down = self.variances(exact, counts, inside, n_up, n_components)
+            exact, n_out = replace(exact, n_constant=1 + n_out), 0
+        up, down = self.variances(exact, counts, inside, n_in, n_out)
         share = up / down if down > 0 else (0.0 if up == 0 else math.inf)
         error = self.error(up, down)
         return CraftPlan(exact, last, inside, counts, weights, n_up, error), share
 
     def variances(
-        self, exact: ExactTerms, counts: np.ndarray, inside: float, n_up: int, n_components: int
+        self, exact: ExactTerms, counts: np.ndarray, inside: float, n_in: int, n_out: int
     ) -> tuple[float, float]:
-        """Return the variances of the up-projection and of the down-projection."""
-        n_in, n_out = n_up - exact.n_columns, n_components - exact.n_columns
+        """Return the variances of the up-projection and of its projection to `n_out` columns."""
         statistics, n_random = self.measured.statistics, int(counts[1:].sum())
         folded = self.down == "fold" and n_out > 0
         shape = Shape.of(n_random, statistics.length, n_out) if folded else None

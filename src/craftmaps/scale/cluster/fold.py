@@ -140,18 +140,18 @@ def merged(learner: Any, parts: Iterable[Any], one: Pass | None = None) -> bytes
     return bytes(total.sums())
 
 
-def finish(learner: Any, sums: bytes) -> Any:
-    """Return the learner with these sums, and solve it."""
-    return learner.with_sums(sums).solve()
+def finish(
+    learner: Any, run: Callable[[Pass | None], bytes], lengths: Sequence[int] | None = None
+) -> Any:
+    """Minimize the loss of a learner over the rows of all partitions.
 
-
-def finish_passes(learner: Any, run: Callable[[Pass], bytes], lengths: Iterable[int]) -> Any:
-    """Minimize the loss of a learner over partitions of these lengths.
-
-    `run` returns the merged sums of all partitions for a pass.
+    `run` returns the merged sums of all partitions, for the squared loss (None) or for a pass of
+    another loss, which needs the `lengths` of the partitions.
     """
+    if not takes_passes(learner):
+        return learner.with_sums(run(None)).solve()
     stream = learner._stream
-    rows = Partitions(run, sum(lengths), stream.n_features, stream.dtype, stream.feature_map)
+    rows = Partitions(run, sum(lengths or []), stream.n_features, stream.dtype, stream.feature_map)
     return learner.solve_passes(rows)
 
 
