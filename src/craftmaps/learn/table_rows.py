@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from craftmaps.learn.base import Learner
 from craftmaps.learn.checkpoint import unpacked
 from craftmaps.tables import TableEncoder
-from craftmaps.tables.table import Table, has_gaps, is_table, table_of
+from craftmaps.tables.table import Table, has_gaps, is_table, set_names, table_of
 from craftmaps.validation import FLOATS
 
 
@@ -55,7 +55,7 @@ class TableLearner(Learner):
         y = self._valid_targets(y)
         check_consistent_length(X, y)
         if reset:
-            self._set_names(X)
+            set_names(self, X)
         return X, y
 
     def _valid_rows(self, X: Any) -> Any:
@@ -89,12 +89,6 @@ class TableLearner(Learner):
         if not (sparse.issparse(X) or getattr(self.encoder_, "is_sparse_", False)):
             return table_of(X)
         return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-
-    def _set_names(self, X: Any) -> None:
-        self.n_features_in_ = X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
-        if getattr(X, "named", False):
-            self.feature_names_in_ = np.asarray(X.names, dtype=object)
 
     def _new_encoder(self) -> TableEncoder:
         if isinstance(self.encoder, FrozenEstimator):

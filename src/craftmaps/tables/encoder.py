@@ -14,7 +14,7 @@ from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
 from craftmaps.tables.fitted_columns import are_equal, fitted_columns
 from craftmaps.tables.kinds import KINDS, Column
-from craftmaps.tables.table import Table, table_of
+from craftmaps.tables.table import Table, set_names, table_of
 from craftmaps.validation import check_choice, check_count
 
 SCALINGS = ("auto", "standard", "quantile", "none")
@@ -142,7 +142,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self
         table = table_of(X)
         columns, dropped = fitted_columns(table, self.columns or {}, self.scaling, self.max_levels)
-        self._set_names(table)
+        set_names(self, table)
+        self._names = table.names
         self.columns_, self.dropped_, self.is_sparse_ = columns, dropped, False
         return self
 
@@ -279,12 +280,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self.transform(check_array(X, accept_sparse="csr", dtype=_FLOATS).toarray())
         X = validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
         return sparse.csr_matrix(X, dtype=self.dtype)
-
-    def _set_names(self, table: Table) -> None:
-        self._names, self.n_features_in_ = table.names, len(table.names)
-        self.__dict__.pop("feature_names_in_", None)
-        if table.named:
-            self.feature_names_in_ = np.asarray(table.names, dtype=object)
 
     def _input_names(self, given: Any) -> list[str]:
         if given is None:

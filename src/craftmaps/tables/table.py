@@ -170,6 +170,14 @@ def table_of(X: Any) -> Table:
     return Table(columns, len(frame), named=False)
 
 
+def set_names(estimator: Any, X: Any) -> None:
+    """Store the number of columns of X in an estimator, and their names if X is a named table."""
+    estimator.n_features_in_ = X.shape[1]
+    estimator.__dict__.pop("feature_names_in_", None)
+    if getattr(X, "named", False):
+        estimator.feature_names_in_ = np.asarray(X.names, dtype=object)
+
+
 def stacked(tables: Sequence[Table]) -> Table:
     """Stack the rows of several tables, with the columns of the first table."""
     if len(tables) == 1:

@@ -92,9 +92,7 @@ def search(
     # whose score equals the best one.
     lowest = best()
     largest = max(power for power in tried if is_as_good(power, lowest))
-    top = max(
-        lowest, largest - ALPHAS_PER_DECADE
-    )  # whole decades below are as good or do not count
+    top = max(lowest, largest - ALPHAS_PER_DECADE)  # smaller ones would not be chosen
     for step in _STEPS[1:]:
         while top + step <= last:
             attempt(top + step)
