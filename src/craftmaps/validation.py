@@ -12,7 +12,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 FLOATS = (np.float64, np.float32)
-MAX_CLASSES_OF_NUMBERS = 100  # integer targets with more distinct values are not labels
+MAX_CLASSES_OF_NUMBERS = 100  # whole numbers with more distinct values are not labels
+_FEW_CLASSES = (
+    10  # whole numbers with so few distinct values are labels, however few rows there are
+)
+_ROWS_PER_CLASS = 10  # whole numbers with fewer rows for each distinct value are not labels
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -123,12 +127,18 @@ def _is_library(module: str) -> bool:
     return module.partition(".")[0] in ("craftmaps", "joblib", "numba", "sklearn")
 
 
-def is_continuous(y: Any) -> bool:
-    """Return whether the targets are continuous numbers rather than labels."""
+def is_continuous(y: Any, n_rows: float | None = None) -> bool:
+    """Return whether the targets are continuous numbers rather than labels.
+
+    Whole numbers are labels if they have at most 10 distinct values, or at most 100 that occur in
+    10 rows each on average. With `n_rows`, y holds the distinct targets of so many rows.
+    """
     y = np.asarray(y)
     if y.dtype.kind not in "fiu":
         return False
-    return bool((y != np.floor(y)).any()) or len(np.unique(y)) > MAX_CLASSES_OF_NUMBERS
+    most = max(_FEW_CLASSES, (len(y) if n_rows is None else n_rows) / _ROWS_PER_CLASS)
+    is_whole = bool((y == np.floor(y)).all())
+    return not is_whole or len(np.unique(y)) > min(MAX_CLASSES_OF_NUMBERS, most)
 
 
 def check_number(

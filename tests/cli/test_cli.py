@@ -195,10 +195,6 @@ def test_a_search_on_npz_learns_a_regression(folder):
             "every must be at least 0",
         ),
         ("compare train.csv --target class --rows -3", "--rows"),
-        (
-            "fit targetless.csv --target y -o m.craft",
-            "missing or not finite; --skip-bad-rows leaves",
-        ),
         ("predict holed.craft holed.csv -o p.csv", "'a': nan is not a finite number."),
         ("fit holed --target y -o m.craft", "suffix does not tell the format; give --format."),
         (

@@ -72,6 +72,11 @@ def test_a_survey_draws_rows_uniformly(tmp_path):
         (np.arange(500), True, 500),
         (np.arange(50) % 7, False, None),
         (np.array(["a", "b"] * 25), None, 2),
+        (np.arange(8), None, 8),
+        (np.arange(73) % 68, None, None),  # of a small table, as prices
+        (np.arange(100) % 10, None, 10),
+        (np.arange(109) % 11, None, None),
+        (np.arange(109) % 11, True, 11),
     ],
 )
 def test_the_task_is_guessed_unless_it_is_given(y, classify, found, tmp_path):

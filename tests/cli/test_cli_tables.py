@@ -170,6 +170,8 @@ def test_new_rows_are_read_as_the_rows_of_fit(folder, model, tmp_path):
     (tmp_path / "bad.csv").write_text(flat.replace("1", "one"))
     said = complaint("predict", model, tmp_path / "bad.csv", "-o", tmp_path / "p.csv")
     assert "is not a number" in said
+    _, err = run(f"craftmaps predict {model} bad.csv -o p.csv", tmp_path, code=2)
+    assert "is not a number; if it may hold such values, repeat fit with --as built=text." in err
     (tmp_path / "comma.csv").write_text(flat.splitlines()[0] + '\n1,"5,5",1,a,b,,c,1,true,no\n')
     said = complaint("predict", model, tmp_path / "comma.csv", "-o", tmp_path / "p.csv")
     assert "'5,5' is not a number; decimal=',', or --decimal , in a terminal, reads" in said
@@ -225,7 +227,6 @@ def test_what_cannot_be_learned_from_is_named(tmp_path):
         ("fit flats.csv --target high --images", "--images takes only columns of numbers"),
         ("fit flats.csv --target 3 --no-header --drop id", "no names for --drop"),
         ("fit flats.csv --target id", "the target has 240 different texts in 240 rows"),
-        ("fit flats.csv --target built", "line 5, column 'built': the target is missing"),
         ("predict fast.craft new.parquet --keep color", "there is no column 'color'"),
         ("predict fast.craft X.npy --keep id", "--keep is for CSV and Parquet files"),
         ("evaluate fast.craft flats.csv", "name the column of targets: --target COLUMN"),
@@ -271,6 +272,67 @@ def test_a_class_that_may_be_a_missing_target_is_named(tmp_path):
     words = ("--target", "y", *FAST, "-o", tmp_path / "m.craft")
     with pytest.warns(UserWarning, match="'NA' is learned as a class like the others"):
         assert here("fit", tmp_path / "t.csv", *words)["classes"] == 3
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "?", "#DIV/0!"])
+def test_rows_without_a_target_are_left_out_and_counted(missing, folder, tmp_path):
+    """Those of a column of numbers, in `fit` and in `evaluate`; other rows are as without them."""
+    rows = [f"{i % 7},{missing if i % 10 == 4 else i * 0.5}" for i in range(60)]
+    (tmp_path / "all.csv").write_text("x,y\n" + "\n".join(rows))
+    (tmp_path / "some.csv").write_text(
+        "x,y\n" + "\n".join(row for i, row in enumerate(rows) if i % 10 != 4)
+    )
+    for command, *words in (("fit", *FAST, "-o", tmp_path / "m.craft"), ("evaluate",)):
+        model = () if command == "fit" else (tmp_path / "m.craft",)
+        with pytest.warns(UserWarning, match="6 rows without a target were left out of 1 files"):
+            found = here(command, *model, tmp_path / "all.csv", "--target", "y", *words)
+        expected = here(command, *model, tmp_path / "some.csv", "--target", "y", *words)
+        assert found["rows"] == expected["rows"] == 54
+        name = "training_rmse" if command == "fit" else "rmse"
+        assert found[name] == expected[name]
+    (tmp_path / "none.csv").write_text("x,y\n1,\n2,\n")
+    with pytest.warns(UserWarning, match="2 rows without a target"):
+        said = complaint("fit", tmp_path / "none.csv", "--target", "y", "-o", tmp_path / "n.craft")
+    assert "there is no row with a target in these files" in said
+    (tmp_path / "bad.csv").write_text("x,y\n" + "1,1.5\n2,2.5\n" * 20 + "3,soon\n")
+    said = complaint("evaluate", tmp_path / "m.craft", tmp_path / "bad.csv", "--target", "y")
+    assert "'soon'" in said or "the target holds" in said
+
+
+def test_parquet_rows_without_a_target_are_left_out(tmp_path):
+    pq.write_table(
+        pa.table({"x": [1, 2, 3] * 9, "y": ["a", "b", None] * 9}), tmp_path / "t.parquet"
+    )
+    words = ("--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    with pytest.warns(UserWarning, match="9 rows without a target were left out"):
+        facts = here("fit", tmp_path / "t.parquet", *words)
+    assert (facts["rows"], facts["classes"]) == (18, 2)
+
+
+def test_many_whole_numbers_as_classes_are_said(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i % 9},{i % 15}\n" for i in range(300)))
+    words = ("--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    with pytest.warns(UserWarning, match="15 different whole numbers.*; --regress learns them as"):
+        assert here("fit", tmp_path / "t.csv", *words)["classes"] == 15
+
+
+def test_names_of_columns_with_commas_and_spaces(tmp_path):
+    """The advice of a warning can be pasted into a shell."""
+    table = pa.table({"a, b": list(range(200)), "c d": ["1", "u"] * 100, "y": [0.5, 1.5] * 100})
+    pq.write_table(table, tmp_path / "t.parquet")
+    line = f"craftmaps fit t.parquet --target y {' '.join(FAST)} -o m.craft"
+    _, err = run(line, tmp_path)
+    advice = err[err.index("--drop") :].partition(", unless")[0]
+    assert advice == """--drop '"a, b"'"""
+    out, err = run(f"{line} {advice}", tmp_path)
+    assert not err
+    assert "a, b  dropped" not in out
+    assert list(craftmaps.load(tmp_path / "m.craft").feature_names_in_) == ["c d"]
+    words = ("--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    words = (*words, "--columns", '"a, b",c d', "--as", '"a, b"=number,c d=text')
+    facts = here("fit", tmp_path / "t.parquet", *words)
+    kinds = {name: one["kind"] for name, one in facts["encoding"].items()}
+    assert kinds == {"a, b": "number", "c d": "text"}
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])

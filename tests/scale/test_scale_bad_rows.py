@@ -12,14 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from craftmaps.scale import blocks
+from craftmaps.scale.files import csv, text
 
 N = 200
 
 
 def write_csv(path, faults=()):
     lines = ["a,b,label", *(f"{i},{i / 2},{i % 3}" for i in range(N))]
-    for line, text in faults:
-        lines[line - 1] = text
+    for line, fault in faults:
+        lines[line - 1] = fault
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -46,7 +47,8 @@ def test_a_fault_of_a_csv_file_is_named(fault, message, tmp_path):
     with pytest.raises(ValueError, match=message) as caught:
         list(blocks.read(path, target="label", block_rows=30, table=False))
     assert str(path) in str(caught.value)
-    assert "on_bad_rows='skip'" in str(caught.value)
+    way_out = "unlabeled" if "target" in message else "skip"
+    assert f"on_bad_rows='{way_out}'" in str(caught.value)
 
 
 @pytest.mark.parametrize("fault", [fault for fault, _ in CSV_FAULTS])
@@ -63,8 +65,6 @@ def test_a_fault_of_a_csv_file_is_left_out_and_counted(fault, tmp_path):
 
 
 def test_a_target_that_is_no_number_is_found_when_the_others_are(tmp_path, monkeypatch):
-    from craftmaps.scale.files import text
-
     monkeypatch.setattr(text, "CHUNK_BYTES", 500)
     path = write_csv(tmp_path / "t.csv", [(150, "148,74.0,?")])
     with pytest.raises(ValueError, match=r"line 150, column 'label': '\?' is not a number"):
@@ -96,8 +96,6 @@ def test_files_without_rows_add_none(tmp_path):
 
 
 def test_lines_are_counted_through_chunks_blank_lines_and_returns(tmp_path, monkeypatch):
-    from craftmaps.scale.files import text
-
     monkeypatch.setattr(text, "CHUNK_BYTES", 97)
     path = write_csv(tmp_path / "t.csv", [(60, ""), (61, ""), (180, "x,1,1")])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -426,3 +424,33 @@ def test_later_files_must_have_the_columns_of_the_first(tmp_path):
     np.save(tmp_path / "2.npy", np.ones((3, 4)))
     with pytest.raises(ValueError, match=r"2\.npy: it has rows of shape \(4,\)"):
         list(blocks.read(tmp_path / "*.npy", target=0))
+
+
+@pytest.mark.parametrize("mark", ["", "NA", "?", " n/a "])
+def test_only_rows_without_a_target_are_left_out(mark, tmp_path, monkeypatch):
+    """A mark among 30 numbers is a missing target, and among 3 numbers it may be a label."""
+    monkeypatch.setattr(text, "CHUNK_BYTES", 200)
+    monkeypatch.setattr(csv, "_SAMPLE_BYTES", 200)
+    lines = ["a,y", *(f"{i},{i % 30 if i != 150 else mark}" for i in range(N))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    read = blocks.read(tmp_path / "t.csv", target="y", on_bad_rows="unlabeled")
+    with pytest.warns(UserWarning, match="^1 rows without a target were left out"):
+        a, y = good_rows(read)
+    np.testing.assert_array_equal(a, np.delete(np.arange(N), 150))
+    np.testing.assert_array_equal(y, np.delete(np.arange(N) % 30, 150))
+    few = [
+        f"{line.partition(',')[0]},{i % 3 if i != 151 else mark}" for i, line in enumerate(lines)
+    ]
+    (tmp_path / "few.csv").write_text("\n".join(["a,y", *few[1:]]))
+    read = blocks.read(tmp_path / "few.csv", target="y", on_bad_rows="unlabeled")
+    if mark != "?":
+        with pytest.warns(UserWarning, match="^1 rows without a target"):
+            assert len(good_rows(read)[1]) == N - 1
+    else:
+        with pytest.raises(
+            ValueError, match=r"line 152, column 'y': .* is not a number, and targets"
+        ):
+            list(read)
+    (tmp_path / "bad.csv").write_text("\n".join([*lines[:90], "x", *lines[90:]]))
+    with pytest.raises(ValueError, match="line 91: 1 values in 2 columns; on_bad_rows='skip'"):
+        list(blocks.read(tmp_path / "bad.csv", target="y", on_bad_rows="unlabeled"))

@@ -30,6 +30,8 @@ FORMATS = {  # how a column may write them, and the form that must be found
     "%d/%m/%Y %H:%M": "dayfirst",
     "%m/%d/%Y %H:%M": "monthfirst",
     "%m-%d-%Y %I:%M:%S %p": "monthfirst",
+    "%m/%d/%y %H:%M": "monthfirst",
+    "%d-%b-%y %H:%M": "written",
 }
 
 
@@ -49,6 +51,16 @@ FORMATS = {  # how a column may write them, and the form that must be found
         ("Dec. 31, 2026 12:30 PM", "written", datetime(2026, 12, 31, 12, 30)),
         ("05/06/2026 23:59:58.25", "dayfirst", datetime(2026, 6, 5, 23, 59, 58, 250_000)),
         ("05/06/2026", "monthfirst", datetime(2026, 5, 6)),
+        ("31/7/20 18:57", "dayfirst", datetime(2020, 7, 31, 18, 57)),
+        ("7/31/68", "monthfirst", datetime(2068, 7, 31)),
+        ("7/31/69", "monthfirst", datetime(1969, 7, 31)),
+        ("6-Aug-09", "written", datetime(2009, 8, 6)),
+        ("2026-11", "written", datetime(2026, 11, 1)),
+        ("Nov-2026", "written", datetime(2026, 11, 1)),
+        ("May, 2026", "written", datetime(2026, 5, 1)),
+        ("2026 november", "written", datetime(2026, 11, 1)),
+        ("2026-Q4", "written", datetime(2026, 10, 1)),
+        ("Q1 2026", "written", datetime(2026, 1, 1)),
         ("2026-11-18T10:00:00.1234567", "monthfirst", datetime(2026, 11, 18, 10, 0, 0, 123456)),
     ],
 )
@@ -69,7 +81,24 @@ def test_a_text_is_read(text, form, moment):
         (["30/02/2026", "01/02/2026"], None),
         (["2026-11-18", "2026-02-30"], None),
         (["29.02.2026"], None),
-        (["18.11.26"], None),  # a year has four digits
+        (["18.11.26"], None),  # the year may come first
+        (["8/6/20", "7/31/20"], "monthfirst"),
+        (["25/11/63", "05/11/63"], "dayfirst"),
+        (["25/11/12", "26/11/12"], UNDECIDED),  # the year may come first
+        (["25/11/12", "5/11/12"], "dayfirst"),  # it may not, because it has two digits
+        (["99/12/31"], None),
+        (["3/4/12", "05/06/2012"], UNDECIDED),
+        (["2026-11", "2026-12-31"], "written"),
+        (["2008-09", "2009-10", "1999-00"], None),
+        (["2008-09", "2009-10"], None),  # two years, as of a school
+        (["2008-09", "2009-11"], "written"),
+        (["2008-13"], None),
+        (["2026-1"], None),
+        (["2026 Q5"], None),
+        (["Oct-26"], None),  # a day or a year
+        (["2026-11-18", "?", " ", "n/a"], "iso"),
+        (["18/06/2026", "."], "dayfirst"),
+        (["?", "-"], None),
         (["11.18.2026"], None),  # a point stands behind a day
         (["18/11-2026"], None),
         (["20261118"], None),  # a code, unless it is said to be a date
@@ -198,3 +227,30 @@ def test_onnx_takes_the_seconds_of_such_dates(model_and_table, tmp_path):
     assert inputs["at"][0, 0] == (MOMENTS[0] - datetime(1970, 1, 1)).total_seconds()
     (predicted,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, inputs)
     np.testing.assert_allclose(predicted[:, 0], model.predict(table), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%Y/%m/%d", "%Y-%m", "%b %Y"])
+def test_marks_among_dates_are_missing(written, tmp_path):
+    """In `fit`, in new rows, and in files."""
+    months = [datetime(2020 + i // 12, 1 + i % 12, 1) for i in range(60)]
+    moments = [None if i % 9 == 4 else month for i, month in enumerate(months)]
+    texts = ["?" if month is None else month.strftime(written) for month in moments]
+    encoder = TableEncoder().fit({"at": texts})
+    expected = TableEncoder().fit({"at": moments})
+    assert encoder.columns_[0].cycles == ["year"]  # months have no time of week
+    np.testing.assert_array_equal(
+        encoder.transform({"at": texts}), expected.transform({"at": moments})
+    )
+    no_mark = [text for text in texts if text != "?"]
+    np.testing.assert_array_equal(
+        TableEncoder().fit({"at": no_mark}).transform({"at": ["n/a"]})[0, 0],
+        TableEncoder().fit({"at": no_mark}).transform({"at": [None]})[0, 0],
+    )
+    (tmp_path / "t.csv").write_text("at,c\n" + "".join(f"{text},a\n" for text in texts))
+    for types in ({}, {"at": "date"}) if written == "%Y-%m-%d" else ({},):
+        rows = [
+            X for X, _ in scale.read(tmp_path / "t.csv", columns=["at"], types=types, table=True)
+        ]
+        np.testing.assert_array_equal(
+            encoder.transform(rows[0]), expected.transform({"at": moments})
+        )

@@ -330,3 +330,13 @@ def test_two_columns_of_one_name_are_refused():
 def test_mistakes_are_one_sentence(options, table, message):
     with pytest.raises(ValueError, match=message):
         TableEncoder(**options).fit(table)
+
+
+def test_rows_that_are_dicts_are_refused_with_a_way_out():
+    encoder = TableEncoder().fit(TABLE)
+    with pytest.raises(
+        TypeError, match=r"rows as dicts are no table: .* \{'age': \[...\]\}, or pan"
+    ):
+        encoder.transform([{"age": 3, "city": "Oslo"}])
+    with pytest.raises(TypeError, match=r"column 'age' .* with a value for each row, got 3"):
+        encoder.transform({"age": 3, "city": "Oslo"})

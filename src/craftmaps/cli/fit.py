@@ -202,7 +202,7 @@ def _check_columns(schema: Any) -> None:
         if any(check(field.type) for check in checks):
             raise click.UsageError(
                 f"column {field.name!r} holds {field.type}, which cannot be encoded: leave it "
-                f"out with --drop {field.name}."
+                f"out with --drop {options.shell_word(field.name)}."
             )
 
 

@@ -14,16 +14,18 @@ from craftmaps.cli.evaluate import evaluate
 from craftmaps.cli.export import export
 from craftmaps.cli.fit import fit
 from craftmaps.cli.info import info
-from craftmaps.cli.options import StoppedError
+from craftmaps.cli.options import StoppedError, shell_word
 from craftmaps.cli.predict import predict
 from craftmaps.scale.files.errors import FileError
 
 ADVICE = {  # advice in a terminal for each option or doubt of the library
     "on_bad_rows": "--skip-bad-rows leaves such rows out",
+    "unlabeled": "--skip-bad-rows leaves such rows out",
     "table": "--skip-bad-rows leaves such rows out",
     "format": "give --format",
     "encoding": "give the encoding of the file, such as --encoding latin-1 or utf-16",
     "columns": "choose the columns to read with --columns",
+    "kind": "if it may hold such values, repeat fit with --as {name}=text",
     "key": "leave it out with --drop {name}, unless it says something about new rows",
     "order": "use --as {name}=dayfirst, or --as {name}=date if the month comes first",
     "number": "use --as {name}=number, or keep the text with --as {name}=text",
@@ -81,7 +83,7 @@ def _exit_code() -> int:
     except (click.Abort, KeyboardInterrupt):
         return _complain("stopped; nothing was written.", 130)
     except FileError as error:
-        return _complain(error.worded(ADVICE), 2)
+        return _complain(error.worded(ADVICE, shell_word), 2)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -104,7 +106,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> Any:
-    told = message.worded(ADVICE) if hasattr(message, "worded") else str(message)
+    told = message.worded(ADVICE, shell_word) if hasattr(message, "worded") else str(message)
     text = " ".join(told.split())
     if text not in _WARNED:  # files are read several times
         _WARNED.add(text)

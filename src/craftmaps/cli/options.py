@@ -1,7 +1,9 @@
 """Options and reports that several commands share."""
 
+import csv
 import json
 import os
+import shlex
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -151,9 +153,18 @@ scaling = together(
 
 
 def listed(words: tuple[str, ...]) -> list[str]:
-    """Return the distinct names in an option that may be repeated, with commas between names."""
-    names = (name.strip() for word in words for name in word.split(","))
+    """Return the distinct names in an option that may be repeated, with commas between names.
+
+    A name that contains a comma is in double quotes.
+    """
+    rows = csv.reader(words, skipinitialspace=True)
+    names = (name.strip() for row in rows for name in row)
     return [name for name in dict.fromkeys(names) if name]
+
+
+def shell_word(name: str) -> str:
+    """Return the name of a column as `listed` takes it, in quotes for a shell if need be."""
+    return shlex.quote('"' + name.replace('"', '""') + '"' if "," in name else name)
 
 
 def encoding(model: Any) -> dict[str, Any]:

@@ -72,7 +72,12 @@ def predict(
     try:
         write_whole(output, fill)
     except BadRowError as error:
-        error.option = None  # no row can be left out, because each row gets a prediction
+        is_value = (
+            opened.types is not None and error.option == "on_bad_rows" and error.column is not None
+        )
+        error.option = (
+            "kind" if is_value else None
+        )  # each row gets a prediction, so none is left out
         raise
     size = Path(output).stat().st_size
     options.report({"rows": counted[0], "output": output, "bytes": size}, as_json)

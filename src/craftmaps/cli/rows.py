@@ -1,6 +1,6 @@
 """Open the files of a command line, and survey their rows."""
 
-import warnings
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from craftmaps.cli.options import check_target
+from craftmaps.cli.options import check_target, listed
 from craftmaps.learn.map_rows import StreamSample
 from craftmaps.scale.blocks import Blocks, read
 from craftmaps.scale.files.column_types import MISSING
@@ -16,10 +16,11 @@ from craftmaps.scale.files.errors import BadRowError
 from craftmaps.scale.files.paths import TABLES, format_of
 from craftmaps.tables.number_texts import NumberForm, found_form
 from craftmaps.tables.table import is_table, table_of
-from craftmaps.validation import is_continuous
+from craftmaps.validation import is_continuous, warn
 
 _READ_AS = {"category": "text", "text": "text", "dayfirst": "text"}  # others as they are
 _MIN_LABELED_ROWS = 20  # with fewer rows, all labels may differ
+_MANY_NUMBERS = 10  # more different numbers may be quantities rather than labels
 
 
 class Model(NamedTuple):
@@ -155,14 +156,14 @@ class _Files:
         self.named = self.kind == "parquet" or (self.kind == "csv" and not no_header)
         self.chosen: list[Any] | None = None
         if columns is not None:
-            self.chosen = [self.key("--columns", name.strip()) for name in columns.split(",")]
+            self.chosen = [self.key("--columns", name) for name in listed((columns,))]
         self._data = list(data)
         self._options: dict[str, Any] = {
             "format": format,
             "header": not no_header,
             "decimal": decimal,
             "encoding": encoding,
-            "on_bad_rows": "skip" if skip_bad_rows else "error",
+            "on_bad_rows": "skip" if skip_bad_rows else "unlabeled",
         }
 
     def read(self, **options: Any) -> Blocks:
@@ -234,9 +235,12 @@ def survey(rows: Blocks, size: int, classify: bool | None = None) -> Survey:
         sample.add(table_of(X) if is_table(X) else X, y)
         if labelled:
             classes = np.unique(y) if classes is None else np.union1d(classes, y)
-            labelled = bool(classify) or not is_continuous(classes)
+            labelled = bool(classify) or not is_continuous(classes, math.inf)
     if not n_rows:
-        raise click.UsageError("there are no rows in these files.")
+        lacking = "row with a target" if rows.skipped_rows else "row"
+        raise click.UsageError(f"there is no {lacking} in these files.")
+    if labelled and not classify:
+        labelled = not is_continuous(classes, n_rows)
     seen = Survey(n_rows, *sample.rows(), classes if labelled else None)
     _check_variety(seen)
     if classify is None and seen.classes is not None:
@@ -257,7 +261,7 @@ def _check_variety(seen: Survey) -> None:
 
 
 def _check_classes(classes: np.ndarray, n_rows: int) -> None:
-    """Raise an error if most rows have different texts as targets, which are hardly classes."""
+    """Raise an error or warn about targets that are hardly classes, or may be something else."""
     if classes.dtype.kind in "OUT" and n_rows >= _MIN_LABELED_ROWS and len(classes) > n_rows / 2:
         form = found_form(classes.tolist())
         way_out = "give numbers or few classes"
@@ -268,11 +272,14 @@ def _check_classes(classes: np.ndarray, n_rows: int) -> None:
             f"the target has {len(classes)} different texts in {n_rows} rows, such as "
             f"{str(classes[0])!r}: {way_out}, or learn the texts as classes with --classify."
         )
+    if classes.dtype.kind in "fiu" and len(classes) > _MANY_NUMBERS:
+        warn(
+            f"the target has {len(classes)} different whole numbers, which are learned as classes; "
+            f"--regress learns them as numbers."
+        )
     missing = [str(name) for name in classes.tolist() if name in MISSING]
     if missing:
-        warnings.warn(
+        warn(
             f"the target {missing[0]!r} is learned as a class like the others; if it stands for a "
-            f"missing target, leave its rows out of the file.",
-            UserWarning,
-            stacklevel=2,
+            f"missing target, leave its rows out of the file."
         )

@@ -124,7 +124,7 @@ class Bands(OnePass):
         (posterior, conformal), solution = self._uncertainty(), self.solution_
         predicted, factors = [], []
         for Z in self._features(X):
-            predicted.append(Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype))
+            predicted.append(solution.predict(Z))
             h = self._known(posterior).leverages(Z) if conformal.studentized else np.zeros(len(Z))
             factors.append((self._residual_factor * np.sqrt(1 + h)).astype(Z.dtype))
         return limited(np.concatenate(predicted), self._limits()), np.concatenate(factors)

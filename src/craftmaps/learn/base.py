@@ -257,7 +257,7 @@ class Learner(LearnerHooks):
         """Yield predicted columns for a few rows at a time."""
         solution = self.solution_
         for Z in self._features(X):
-            yield Z @ solution.coef.astype(Z.dtype) + solution.intercept.astype(Z.dtype)
+            yield solution.predict(Z)
 
     def _features(self, X: Any) -> Iterator[np.ndarray]:
         """Yield features for a few rows at a time, always in the same buffer."""

@@ -57,7 +57,7 @@ class Blocks:
     Attributes
     ----------
     skipped_rows : int
-        Rows that were left out by on_bad_rows="skip", in the last iteration until now.
+        Rows that were left out because of `on_bad_rows`, in the last iteration until now.
     """
 
     def __init__(self, files: Files, options: ReadOptions, identity: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ class Blocks:
     @property
     def n_rows(self) -> int | None:
         """Number of rows, or None if it is not known before reading; it can be set."""
-        if self._n_rows is None and not self._options.skip:
+        if self._n_rows is None and not (self._options.skip or self._options.skip_unlabeled):
             self._n_rows = self._files.n_rows
         return self._n_rows
 
@@ -113,8 +113,9 @@ class Blocks:
                 if block is not None:
                     yield tuple(after), block
         if self.skipped_rows:
+            rows = "bad rows" if self._options.skip else "rows without a target"
             warnings.warn(
-                f"{self.skipped_rows} bad rows were left out of {self._files.n_files} files "
+                f"{self.skipped_rows} {rows} were left out of {self._files.n_files} files "
                 f"that begin with {self._files.paths[0]}.",
                 UserWarning,
                 stacklevel=2,
@@ -186,10 +187,11 @@ def read(
     dtype : float32, float64 or None, default=None
         The type of X. None is float32 if the columns are that precise or less, otherwise float64.
         If it is given, X is an array rather than a table, unless `table` or `types` say otherwise.
-    on_bad_rows : {"error", "skip"}, default="error"
+    on_bad_rows : {"error", "skip", "unlabeled"}, default="error"
         What to do with bad rows: rows with too few or too many values, without a target, or, if X
         is an array, with values that are not finite numbers. "error" raises an error that names
         the file, row and column. "skip" leaves them out, and warns at the end how many there were.
+        "unlabeled" leaves out only rows without a target; other bad rows raise an error.
     format : {"npy", "npz", "parquet", "csv", "svmlight"} or None, default=None
         The file format. None infers it from the suffix: .npy, .npz, .parquet, .csv, .tsv, .svmlight
         or .libsvm, where text formats may be followed by .gz, .bz2, .xz or .zst.
@@ -253,7 +255,7 @@ def read(
     ['a', 'b']
     """
     check_count("block_rows", block_rows)
-    check_choice("on_bad_rows", on_bad_rows, ("error", "skip"))
+    check_choice("on_bad_rows", on_bad_rows, ("error", "skip", "unlabeled"))
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32, float64 or None, got {dtype!r}.")
     if decimal not in (".", ","):
@@ -267,6 +269,7 @@ def read(
         columns=columns,
         dtype=None if dtype is None else np.dtype(dtype),
         skip=on_bad_rows == "skip",
+        skip_unlabeled=on_bad_rows == "unlabeled",
         block_rows=block_rows,
         header=header,
         delimiter=delimiter,

@@ -25,7 +25,7 @@ class DateColumn:
 
     Sine and cosine are points on a circle of radius 1, so two random moments have the distance
     sqrt(2) on average, like two standardized numbers. A cycle is left out if the rows of `fit` are
-    all at one place on it, or span less than half of it.
+    all at one place on it, or span less than half of it. Months have no time of week.
 
     Parameters
     ----------
@@ -61,10 +61,14 @@ class DateColumn:
         span = float(present.max() - present.min())
         if not span > 0:
             return cls(name, None, median, indicator, [], form)
+        moments = present.astype("datetime64[s]")
+        are_months = bool((moments == moments.astype("datetime64[M]")).all())
         cycles = [
             cycle
             for cycle, seconds in _CYCLES.items()
-            if span >= _LEAST_SHARE_OF_CYCLE * seconds and len(np.unique(present % seconds)) > 1
+            if span >= _LEAST_SHARE_OF_CYCLE * seconds
+            and len(np.unique(present % seconds)) > 1
+            and not (are_months and cycle == "week")
         ]
         return cls(name, LinearScale.standard(present), median, indicator, cycles, form)
 
@@ -79,6 +83,8 @@ class DateColumn:
     def described(self) -> str:
         """Describe the encoding of the column."""
         parts = [] if self.scale is None else ["standardized"]
+        day = np.datetime64(round(self.median), "s").astype("datetime64[D]")
+        parts += [f"{day} if missing"] * (self.form != "iso")
         parts += [f"time of {cycle}" for cycle in self.cycles]
         parts += [f"read as {date_texts.FORMS[self.form]}"] * (self.form in _ORDERS)
         return ", ".join(parts + ["indicator of missing"] * self.indicator)

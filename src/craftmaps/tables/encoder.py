@@ -55,8 +55,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kurtosis is above 10, and "standard" otherwise.
     max_levels : int, default=40
         Text with more different values than this is encoded by its characters.
-    dtype : {np.float32, np.float64}, default=np.float32
-        Type of the encoded numbers.
+    dtype : {np.float64, np.float32}, default=np.float64
+        Type of the encoded numbers. With float32, the features of smooth kernels are less exact.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         *,
         scaling: str = "auto",
         max_levels: int = 40,
-        dtype: Any = np.float32,
+        dtype: Any = np.float64,
     ) -> None:
         self.columns = columns
         self.scaling = scaling

@@ -1,6 +1,6 @@
 """Fit an encoding to each column of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -23,17 +23,16 @@ from craftmaps.validation import warn
 _DOUBTS = {
     "key": "no two rows have the same value of {listed}, which looks like a row number or an "
     "identifier",
-    "order": "the dates of {listed} do not show whether the day or the month comes first, so they "
-    "are encoded as text",
+    "order": "the dates of {listed} do not show in what order day, month and year are, so they are "
+    "encoded as text",
     "number": "the values of {listed} look like numbers, such as {example!r}, but are encoded as "
     "text",
 }
 _IN_PYTHON = {  # advice for each doubt
-    "key": "drop it with TableEncoder(columns={{{name!r}: 'drop'}}), unless it says something "
+    "key": "drop it with TableEncoder(columns={{{name}: 'drop'}}), unless it says something "
     "about new rows",
-    "order": "use TableEncoder(columns={{{name!r}: 'dayfirst'}}), or 'date' if the month comes "
-    "first",
-    "number": "use TableEncoder(columns={{{name!r}: 'number'}}), or 'text' or 'category' to keep "
+    "order": "use TableEncoder(columns={{{name}: 'dayfirst'}}), or 'date' if the month comes first",
+    "number": "use TableEncoder(columns={{{name}: 'number'}}), or 'text' or 'category' to keep "
     "them",
 }
 
@@ -54,11 +53,14 @@ class DoubtfulColumnWarning(UserWarning):
         super().__init__(names, doubt, example)
         self.names, self.doubt, self.example = names, doubt, example
 
-    def worded(self, advice: Mapping[str, str]) -> str:
-        """Return the warning as one sentence, with the advice for its doubt."""
+    def worded(self, advice: Mapping[str, str], quoted: Callable[[str], str] = repr) -> str:
+        """Return the warning as one sentence, with the advice for its doubt.
+
+        `quoted` writes the name of a column in the advice.
+        """
         listed = ", ".join(map(repr, self.names))
         doubt = _DOUBTS[self.doubt].format(listed=listed, example=self.example)
-        return f"{doubt}; {advice[self.doubt].format(name=self.names[0])}."
+        return f"{doubt}; {advice[self.doubt].format(name=quoted(self.names[0]))}."
 
     def __str__(self) -> str:
         return self.worded(_IN_PYTHON)

@@ -1,8 +1,9 @@
 """Numbers written as text: with a currency, a unit, grouped digits, or marks for missing values.
 
 `found_form` looks at all texts of a column. They are numbers if they have the same decimal sign and
-the same currency or unit, such as $1,234.50, or 1.234,50 €, or 12 kg; or if they all are times of
-day such as 23:59. A text such as "?" or "n/a" among them is a missing value.
+the same currency or unit, such as $1,234.50, or 1.234,50 €, or 12 kg; or if they all are times such
+as 23:59 or 2 days 23:59:59, or durations such as 2h 30m. A text such as "?" or "n/a" among them is
+a missing value.
 """
 
 import re
@@ -13,8 +14,8 @@ from functools import cache
 from craftmaps.storage.expect import expect
 from craftmaps.storage.packing import storable
 
-MARKS = (  # texts that mark missing values among numbers, in lower case
-    *("?", "-", "--", "---", "\u2013", "\u2014", ".", "..", "..."),
+MARKS = (  # texts that mark missing values among numbers and dates, in lower case
+    *("", "?", "-", "--", "---", "\u2013", "\u2014", ".", "..", "..."),
     *("na", "n/a", "n.a.", "nan", "none", "null", "nil", "missing", "unknown", "<na>"),
     *("#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#null!", "#name?"),
 )
@@ -27,10 +28,16 @@ _PARTS = re.compile(
     rf"(?P<digits>{_DIGITS})\s*(?P<after>{_AFTER})?\s*(?P<close>\))?"
 )
 _CLOCK = re.compile(
-    r"(?P<hour>[0-9]{1,3}):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9](?:\.[0-9]+)?))?"
+    r"(?:(?P<days>-?[0-9]+)\sdays?,?\s\+?)?(?P<hour>[0-9]{1,3}):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9](?:\.[0-9]+)?))?"
     r"(?:\s?(?P<half>[ap])\.?m\.?)?",
     re.IGNORECASE,
 )
+_SPAN = re.compile(
+    r"(?:(?P<d>[0-9]+)\s?d(?:ays?)?)?\s?(?:(?P<h>[0-9]+)\s?h(?:ours?|rs?)?)?\s?"
+    r"(?:(?P<m>[0-9]+)\s?m(?:in(?:ute)?s?)?)?\s?(?:(?P<s>[0-9]+)\s?s(?:ec(?:ond)?s?)?)?",
+    re.IGNORECASE,
+)
+_SECONDS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 _GROUPS = {".": (",", " ", "'"), ",": (".", " ", "'")}  # separators of thousands
 
 
@@ -41,8 +48,9 @@ class NumberForm:
 
     Parameters
     ----------
-    decimal : {".", ",", ":"}
-        The decimal sign; a colon stands for times of day, which are read in seconds.
+    decimal : {".", ",", ":", "h"}
+        The decimal sign. A colon stands for times of day, and "h" for durations such as 2h 30m,
+        which are read in seconds.
     before, after : str
         The currency or the unit on either side of all numbers.
     seconds : bool
@@ -59,6 +67,8 @@ class NumberForm:
         """Return a number in this form, for messages."""
         if self.decimal == ":":
             return "23:59:59" if self.seconds else "23:59"
+        if self.decimal == "h":
+            return "2h 30m"
         space = " " if self.before.isalpha() else ""
         number = "1,234.5" if self.decimal == "." else "1.234,5"
         unit = f" {self.after}" if self.after and self.after not in "%‰" else self.after
@@ -71,6 +81,8 @@ class NumberForm:
             return float("nan")
         if self.decimal == ":":
             return self._seconds_of(text)
+        if self.decimal == "h":
+            return _length_of(text)
         parts = _PARTS.fullmatch(text)
         if parts is None or _around(parts) != (self.before, self.after):
             raise ValueError(f"{text!r} is of another form")
@@ -91,10 +103,11 @@ class NumberForm:
             if not 1 <= hour <= 12:
                 raise ValueError(f"there is no hour {hour} before or after noon")
             hour = hour % 12 + 12 * (parts["half"].lower() == "p")
+        hour += 24 * int(parts["days"] or 0)
         return hour * 3600.0 + int(parts["minute"]) * 60.0 + float(parts["second"] or 0)
 
     def _check_stored(self) -> None:
-        expect(self.decimal in (".", ",", ":"), "a known decimal sign")
+        expect(self.decimal in (".", ",", ":", "h"), "a known decimal sign")
 
 
 def found_form(texts: Iterable[str]) -> NumberForm | None:
@@ -110,7 +123,7 @@ def found_form(texts: Iterable[str]) -> NumberForm | None:
 
 
 def is_mark(text: str) -> bool:
-    """Whether a text among numbers stands for a missing value."""
+    """Whether a text among numbers or dates stands for a missing value."""
     return text.strip().lower() in MARKS
 
 
@@ -127,17 +140,28 @@ def _candidates(text: str) -> list[NumberForm]:
     """Return the forms that a text may have."""
     if clock := _CLOCK.fullmatch(text):
         return [NumberForm(":", seconds=clock["second"] is not None)]
+    spans = [NumberForm("h")] if _SPAN.fullmatch(text) else []
     parts = _PARTS.fullmatch(text)
-    return [] if parts is None else [NumberForm(sign, *_around(parts)) for sign in (".", ",")]
+    forms = [] if parts is None else [NumberForm(sign, *_around(parts)) for sign in (".", ",")]
+    return forms + spans
 
 
 def _takes_all(form: NumberForm, texts: list[str]) -> bool:
+    """Whether all texts have a form; durations such as 5m are units unless others are 2h 30m."""
     try:
         for text in texts:
             form.parsed(text)
     except ValueError:
         return False
-    return True
+    return form.decimal != "h" or any(len(re.findall("[0-9]+", text)) > 1 for text in texts)
+
+
+def _length_of(text: str) -> float:
+    """Return the seconds of a duration."""
+    parts = _SPAN.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"{text!r} is not a duration")
+    return sum(_SECONDS[unit] * int(number or 0) for unit, number in parts.groupdict().items())
 
 
 def _around(parts: re.Match[str]) -> tuple[str, str]:

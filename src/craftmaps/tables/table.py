@@ -189,6 +189,11 @@ def stacked(tables: Sequence[Table]) -> Table:
 
 
 def _of_array(X: Any) -> Table:
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        raise TypeError(
+            f"rows as dicts are no table: pass a dict with a list for each column, such as "
+            f"{{{next(iter(X[0]), 'x')!r}: [...]}}, or pandas.DataFrame(rows)."
+        )
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(
@@ -215,7 +220,10 @@ def _of_mapping(columns: Mapping[Any, Any]) -> Table:
 def _vector(name: str, column: Any) -> np.ndarray:
     """Convert a sequence to an array; mixed types stay objects."""
     if isinstance(column, str) or not hasattr(column, "__len__"):
-        raise TypeError(f"column {name!r} must be a sequence of values, got {column!r}.")
+        raise TypeError(
+            f"column {name!r} must be a sequence of values, with a value for each row, got "
+            f"{column!r}."
+        )
     array = column if isinstance(column, np.ndarray) else np.asarray(column, dtype=object)
     if array.ndim == 1:
         return array

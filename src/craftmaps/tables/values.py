@@ -88,7 +88,9 @@ class Values:
         if self.kind == "number":
             raise ValueError(f"column {name!r} should hold dates, but holds numbers.")
         wanted = f"column {name!r} should hold dates such as {date_texts.FORMS[form]}"
-        return self._parsed(lambda text: _moment(date_texts.parsed(text, form)), wanted)
+        return self._parsed(
+            lambda text: np.nan if is_mark(text) else _moment(date_texts.parsed(text, form)), wanted
+        )
 
     def _parsed(self, parse: Callable[[str], float], wanted: str) -> np.ndarray:
         known: dict[Any, float] = {}

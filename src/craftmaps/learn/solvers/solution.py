@@ -60,6 +60,10 @@ class Solution:
     y_spread: np.ndarray | None = None
     own_class_weight: float = 1.0
 
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Return the columns that are predicted for rows of features, in their precision."""
+        return np.asarray(Z @ self.coef.astype(Z.dtype) + self.intercept.astype(Z.dtype))
+
     def _check_stored(self) -> None:
         expect_array("intercept", self.intercept, "f", (None,))
         expect_array("coef", self.coef, "f", (None, len(self.intercept)))

@@ -95,12 +95,12 @@ def share_of_numbers(texts: Any, decimal: str = ".") -> float:
 def as_given(texts: Any, name: str, decimal: str = ".") -> tuple[Any, np.ndarray | None]:
     """Convert text like `converted` to a "number", a "date" or "text".
 
-    Booleans become numbers, and marks such as "?" among numbers become missing values. Dates
-    and times lose their time zones.
+    Booleans become numbers, and marks such as "?" among numbers and dates become missing values.
+    Dates and times lose their time zones.
     """
     pa = arrow()
     kind = given_type(name)
-    if name == "number":
+    if name != "text":
         texts = _unmarked(texts)
     column, wrong = converted(texts, kind, decimal, codes_count=True)
     if wrong is not None and name == "number" and fits(texts, pa.bool_()):
@@ -154,7 +154,7 @@ def _cast(texts: Any, kind: Any, decimal: str = ".", codes_count: bool = False) 
 
 
 def _unmarked(texts: Any) -> Any:
-    """The texts, empty where a mark among numbers stands for a missing value."""
+    """The texts, empty where a mark among numbers or dates stands for a missing value."""
     import pyarrow.compute as pc
 
     marks = arrow().array(MARKS)

@@ -92,13 +92,16 @@ def matrix(columns: Sequence[Any], dtype: np.dtype) -> np.ndarray:
 
 
 def labels(columns: Sequence[Any], several: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Convert Arrow columns of targets to numbers or text; also return which are missing."""
+    """Convert Arrow columns of targets to numbers or text; also return which are missing.
+
+    Several targets are numbers, and NaN if they are missing.
+    """
     if not columns:
         return None, None
-    missing = np.any([column.is_null().to_numpy(zero_copy_only=False) for column in columns], 0)
     if several:
-        return matrix(columns, np.dtype(np.float64)), missing
+        return matrix(columns, np.dtype(np.float64)), None
     column = columns[0]
+    missing = column.is_null().to_numpy(zero_copy_only=False)
     pa = arrow()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

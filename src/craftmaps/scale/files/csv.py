@@ -19,7 +19,7 @@ from craftmaps.scale.files.csv_rows import RowText
 from craftmaps.scale.files.errors import BadRowError, FileError
 from craftmaps.scale.files.options import ReadOptions
 from craftmaps.scale.files.pieces import BadRows, Fault, Piece
-from craftmaps.scale.files.targets import kind_of, targets_of
+from craftmaps.scale.files.targets import are_quantities, kind_of, missing_targets, targets_of
 
 _SAMPLE_BYTES = 1 << 22  # size of the first rows, which decide whether columns are numbers
 
@@ -56,6 +56,7 @@ class CsvFiles:
         self._kind = (
             "decimal" if options.several or not targets else kind_of(self._pointed(targets[0]))
         )
+        self._quantities = bool(targets) and are_quantities(targets[0], self._kind)
         self._tabular = options.as_tables(
             column_types.share_of_numbers(one, options.decimal) for one in features
         )
@@ -185,7 +186,11 @@ class CsvFiles:
             return tables.matrix(targets, np.dtype(np.float64)), []  # bad values become NaN
         texts = targets[0] if self._kind == "text" else self._pointed(targets[0])
         y, wrong = targets_of(texts, self._kind)
-        return y, [self._bad_rows.wrong_targets(wrong, targets[0])]
+        missing = wrong & missing_targets(targets[0], self._quantities)
+        return y, [
+            self._bad_rows.missing_targets(missing),
+            self._bad_rows.wrong_targets(wrong & ~missing, targets[0]),
+        ]
 
     def _pointed(self, texts: Any) -> Any:
         return column_types.with_point(texts, self._options.decimal)

@@ -1,11 +1,12 @@
 """Errors about files, as separate parts, so that each interface can add its own advice."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 IN_PYTHON = {  # advice for each keyword of `read`
     "on_bad_rows": "on_bad_rows='skip' leaves such rows out",
+    "unlabeled": "on_bad_rows='unlabeled' leaves such rows out",
     "table": "on_bad_rows='skip' leaves such rows out, and table=True reads them as a table",
     "format": "give format='csv', or the name of another format",
     "encoding": "give the encoding of the file, such as encoding='latin-1' or 'utf-16'",
@@ -43,11 +44,15 @@ class FileError(ValueError):
         self.path, self.reason, self.option = path, reason, option
         self.place, self.column = place, column
 
-    def worded(self, advice: Mapping[str, str]) -> str:
-        """Return the error as one sentence, with the advice for its option if there is any."""
+    def worded(self, advice: Mapping[str, str], quoted: Callable[[str], str] = repr) -> str:
+        """Return the error as one sentence, with the advice for its option if there is any.
+
+        `quoted` writes the name of the column in the advice.
+        """
         column = None if self.column is None else f"column {self.column!r}"
         where = ", ".join(part for part in (str(self.path), self.place, column) if part)
         way_out = f"; {advice[self.option]}" if self.option and self.option in advice else ""
+        way_out = way_out.format(name=quoted(str(self.column)))
         return f"{where}: {self.reason}{way_out}."
 
     def __str__(self) -> str:

@@ -11,13 +11,17 @@ _MOSTLY_NUMBERS = 0.5  # with a larger share of numbers, other values of a colum
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The checked arguments of `craftmaps.scale.read`; `skip` is on_bad_rows="skip"."""
+    """The checked arguments of `craftmaps.scale.read`.
+
+    `skip` is on_bad_rows="skip", and `skip_unlabeled` is on_bad_rows="unlabeled".
+    """
 
     target: Any = None
     weight: Any = None
     columns: Sequence[Any] | None = None
     dtype: np.dtype | None = None
     skip: bool = False
+    skip_unlabeled: bool = False
     block_rows: int = 4096
     header: bool = True
     delimiter: str | None = None

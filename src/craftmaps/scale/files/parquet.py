@@ -109,7 +109,7 @@ class ParquetFiles:
                     X = tables.matrix(features, self._dtype)
                 y, missing = tables.labels(targets, self._options.several)
                 if missing is not None:
-                    faults.append(self._bad_rows.wrong_targets(missing))
+                    faults.append(self._bad_rows.missing_targets(missing))
                 piece = Piece(X, y, rows, tables.weights_of(weights))
                 yield self._bad_rows.leave_out(piece, path, faults)
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from craftmaps.scale.files.column_types import MISSING
 from craftmaps.scale.files.columns import arrow
 from craftmaps.scale.files.errors import BadRowError
 from craftmaps.scale.files.options import ReadOptions
@@ -82,7 +81,8 @@ class BadRows:
     Parameters
     ----------
     options : ReadOptions
-        With `skip`, bad rows are left out. Otherwise the first one raises an error.
+        With `skip`, bad rows are left out; with `skip_unlabeled`, rows without a target. The first
+        other one raises an error.
     unit : {"row", "line"}
         Unit of positions in errors; lines are shown counted from 1.
     names : sequence
@@ -118,22 +118,29 @@ class BadRows:
         every = [fault for fault in every if fault.rows.any()]
         if not every:
             return piece
-        bad = np.logical_or.reduce([fault.rows for fault in every])
-        first = int(bad.argmax())
-        fault = next(fault for fault in every if fault.rows[first])
-        self.complain(path, int(piece.rows[first]), *fault.told(first), fault.option)
-        return piece.without(bad)
+        refused = [fault for fault in every if not self._leaves_out(fault)]
+        if refused:
+            first = min(int(fault.rows.argmax()) for fault in refused)
+            fault = next(fault for fault in refused if fault.rows[first])
+            self.complain(path, int(piece.rows[first]), *fault.told(first), fault.option)
+        return piece.without(np.logical_or.reduce([fault.rows for fault in every]))
 
-    def wrong_targets(self, rows: np.ndarray, texts: Any = None) -> Fault:
-        """Return the fault of missing targets or targets of another type; `texts` is their text."""
+    def missing_targets(self, rows: np.ndarray) -> Fault:
+        """Return the fault of missing targets."""
+        reason = "the target is missing or not finite"
+        return Fault(rows, lambda row: (self._target, reason), "unlabeled")
+
+    def wrong_targets(self, rows: np.ndarray, texts: Any) -> Fault:
+        """Return the fault of targets of another type, which have these texts."""
 
         def told(row: int) -> tuple[Any, str]:
-            written = "" if texts is None else texts[row].as_py().strip()
-            if written in ("", *MISSING):
-                return self._target, "the target is missing or not finite"
+            written = texts[row].as_py().strip()
             return self._target, f"{written!r} is not a number, and targets before it are"
 
         return Fault(rows, told)
+
+    def _leaves_out(self, fault: Fault) -> bool:
+        return self._options.skip or (self._options.skip_unlabeled and fault.option == "unlabeled")
 
     def _faults(self, piece: Piece) -> Iterator[Fault]:
         X, y, weight = piece.X, piece.y, piece.weight
@@ -146,7 +153,10 @@ class BadRows:
 
             yield Fault(_bad_values(X), value, self.option_for_values)
         if y is not None and y.dtype.kind == "f" and len(y):
-            yield self.wrong_targets(~np.isfinite(y.reshape(len(y), -1)).all(axis=1))
+            is_missing = np.isnan(y) if y.ndim == 1 else np.zeros(len(y), bool)
+            yield self.missing_targets(is_missing)
+            wrong = ~np.isfinite(y.reshape(len(y), -1)).all(axis=1) & ~is_missing
+            yield self.missing_targets(wrong)._replace(option="on_bad_rows")
         if weight is not None:
             reason = "the weight {} is not a finite number of at least 0"
             yield Fault(
