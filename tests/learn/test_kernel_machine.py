@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor, LogisticRegression, QuantileRegressor
 from sklearn.metrics import log_loss, mean_pinball_loss
