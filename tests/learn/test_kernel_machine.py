@@ -486,3 +486,17 @@ def test_only_sums_can_be_resumed(tmp_path):
         tmp_path / "model.craft", resumable=True
     )
     assert craftmaps.load(tmp_path / "model.craft").partial_fit(X, FOUR).n_samples_seen_ == 800
+
+
+def test_few_separable_rows_do_not_make_the_log_loss_certain():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1030, 3))
+    y = X[:, 0] + 0.7 * rng.standard_normal(1030) > 0
+    right = np.flatnonzero(y == (X[:, 0] > 0))[:30]  # by chance, these rows are easy to separate
+    model = KernelClassifier(None, loss="log").fit(X[right], y[right])
+    assert model.temperature_ < 0.9
+    certain = np.column_stack([np.zeros(1000), model.decision_function(X[30:])])
+    tempered = log_loss(y[30:], model.predict_proba(X[30:]))
+    assert tempered < log_loss(y[30:], softmax(certain, axis=1))
+    many = KernelClassifier(None, loss="log").fit(X, y)
+    assert 0.9 < many.temperature_ <= 1

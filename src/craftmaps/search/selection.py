@@ -14,7 +14,7 @@ from craftmaps.search.targets import score_of
 from craftmaps.search.trials import Trial
 
 _N_DRAWS = 200
-_MOST_DRAWS = 0.5  # share of draws in which the choice must beat a plain model
+_MOST_DRAWS = 0.6  # share of draws in which the choice must beat a plain model
 _HALF_A_ROW = 0.5  # added to sums of losses, because all of them may be 0
 
 
