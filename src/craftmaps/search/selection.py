@@ -14,7 +14,7 @@ from craftmaps.search.targets import score_of
 from craftmaps.search.trials import Trial
 
 _N_DRAWS = 200
-_MOST_DRAWS = 0.6  # share of draws in which the choice must beat a plain model
+_SHARE_OF_DRAWS = 0.5  # draws in which the choice must beat a plain model
 _HALF_A_ROW = 0.5  # added to sums of losses, because all of them may be 0
 
 
@@ -26,7 +26,7 @@ def flattery_of(rounds: list[list[Trial]]) -> float:
 def is_as_good(plain: Trial, rounds: list[list[Trial]]) -> bool:
     """Whether a plain model may be as good on other rows as the choice among all trials.
 
-    The choice must be better than the plain model in most draws, on the rows that were not drawn.
+    The choice must be better than the plain model in half of the draws, on the rows not drawn.
     The plain model is a single one, so it is not flattered, and a choice among many is.
     """
     rivals = _losses_like(plain, rounds)
@@ -34,7 +34,7 @@ def is_as_good(plain: Trial, rounds: list[list[Trial]]) -> bool:
         return False
     chosen, (others,) = _repeated_choice(rivals, [plain.losses])
     n = len(plain.losses)
-    return bool(np.mean(score_of(chosen, n) < score_of(others, n)) < _MOST_DRAWS)
+    return bool(np.mean(score_of(chosen, n) < score_of(others, n)) < _SHARE_OF_DRAWS)
 
 
 def flattery(losses: Sequence[np.ndarray], chosen: int = 0) -> float:
