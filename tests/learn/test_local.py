@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import craftmaps
 from craftmaps import KernelClassifier, KernelRegressor
 from craftmaps.learn import kernel_classifier
+from craftmaps.learn.local import local_rival
 from craftmaps.search import budget, local_map
 
 REASON = "the search for a kernel does not weigh rows"
@@ -241,3 +242,23 @@ def test_auto_takes_local_machines_if_they_are_clearly_better(monkeypatch, tmp_p
         again = craftmaps.load(tmp_path / "model.craft")
         np.testing.assert_array_equal(again.predict_proba(rows), fitted.predict_proba(rows))
     assert error > 0.1
+
+
+def test_what_needs_sums_is_refused_in_one_sentence(numbers, tmp_path):
+    with pytest.raises(ValueError, match="no sums of its rows"):
+        numbers.leave_one_out()
+    with pytest.raises(ValueError, match="feature_map='local' has none; save it without"):
+        numbers.save(tmp_path / "model.craft", resumable=True)
+    with pytest.raises(ValueError, match="not with feature_map='local'"):
+        numbers.predict(X_NEW, return_std=True)
+
+
+def test_a_wide_table_is_not_compared_with_local_machines():
+    """The text has more components than columns for which rows in a leaf are close."""
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    for name in ("c", "d"):
+        frame[name] = [f"{name} {value:.7f}" for value in RNG.uniform(size=N)]
+    machine = KernelClassifier(random_state=0)
+    table, y = machine._first_rows(frame, LABELS[:N], whole=True)
+    assert local_rival(machine, table, y, None) is None
+    assert machine.encoder_.n_encoded_ > 100
