@@ -229,7 +229,7 @@ def test_tasks_that_need_much_memory_run_a_few_at_a_time(at_once, workers, share
     all_at_work = threading.Barrier(workers)
 
     def task(item):
-        all_at_work.wait(20)  # waits forever if fewer tasks run at the same time
+        all_at_work.wait(20)  # fails if fewer tasks run at the same time
         return item, threading.get_ident(), rows.n_threads()
 
     items, idents, shares = zip(*rows.on_threads(task, range(8), at_once), strict=True)

@@ -78,9 +78,9 @@ class TableLearner(Learner):
 
     def fit_encoder(self, X: Any) -> None:
         """Fit the encoder to a sample of rows, if there is one that is not fitted yet."""
-        known = self.encoder_ is None or hasattr(self.encoder_, "columns_")
-        if not known and self.fits_encoder():
-            self.encoder_.fit(X)
+        encoder = self.encoder_
+        if encoder is not None and self.fits_encoder() and not hasattr(encoder, "columns_"):
+            encoder.fit(X)
 
     def _has_features_of(self, other: Any) -> bool:
         """Whether both learners also encode tables in the same way."""
