@@ -225,20 +225,20 @@ def test_streams_and_sparse_rows_are_refused(numbers):
 @pytest.mark.slow
 def test_auto_takes_local_machines_if_they_are_clearly_better(monkeypatch, tmp_path):
     """The first classes change from place to place, and the second ones do not."""
-    monkeypatch.setattr(kernel_classifier, "LEAST_LOCAL_ROWS", 6000)
-    monkeypatch.setattr(local_map, "_LEAST_LEAF_ROWS", 1000)
+    monkeypatch.setattr(kernel_classifier, "LEAST_LOCAL_ROWS", 2500)
+    monkeypatch.setattr(local_map, "_LEAST_LEAF_ROWS", 500)
     monkeypatch.setattr(local_map, "_OPERATIONS", 1e9)
-    monkeypatch.setattr(budget, "DEFAULT_COMPONENTS", 256)
-    monkeypatch.setattr(budget, "EXACT_ROWS", 256)
+    monkeypatch.setattr(budget, "DEFAULT_COMPONENTS", 96)
+    monkeypatch.setattr(budget, "EXACT_ROWS", 96)
     rng = np.random.default_rng(0)
-    rows = rng.uniform(-1, 1, (7000, 2))
-    rough = np.sin(35 * rows[:, 0]) * np.sin(35 * rows[:, 1]) > 0
-    smooth = rows[:, 0] + rows[:, 1] > rng.standard_normal(7000)
+    rows = rng.uniform(-1, 1, (4000, 2))
+    rough = np.sin(25 * rows[:, 0]) * np.sin(25 * rows[:, 1]) > 0
+    smooth = rows[:, 0] + rows[:, 1] > rng.standard_normal(4000)
     for y, is_local in ((rough, True), (smooth, False)):
-        fitted = KernelClassifier(random_state=0).fit(rows[:6000], y[:6000])
+        fitted = KernelClassifier(random_state=0).fit(rows[:2500], y[:2500])
         assert isinstance(fitted.feature_map_, local_map.LocalMap) == is_local
         assert fitted.feature_map == "auto"
-        error = np.mean(fitted.predict(rows[6000:]) != y[6000:])
+        error = np.mean(fitted.predict(rows[2500:]) != y[2500:])
         low, high = fitted.report_.interval
         assert 0.7 * low < error < 1.3 * high
         fitted.save(tmp_path / "model.craft")
