@@ -201,6 +201,8 @@ def on_threads(
             return task(item)
 
     with at_most_threads(share):
+        if workers == 1:
+            return [task(item) for item in items]
         pool = ThreadPoolExecutor(workers)
         try:
             return list(pool.map(alone, items))
