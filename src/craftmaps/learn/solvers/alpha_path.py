@@ -8,7 +8,7 @@ import numpy as np
 from craftmaps.learn.solvers.descent import Descent
 from craftmaps.learn.solvers.few_pass import Machine
 
-_SEARCH_TOLERANCE = 5e-5  # small, because descents that end early misjudge alphas
+_SEARCH_TOLERANCE = 1e-4  # small, because descents that end early misjudge alphas
 _START_TOLERANCE = 1e-3  # tolerance of the first descent, from zero and at a larger alpha
 _NEAR = 3.0  # larger alphas than this multiple of a given alpha are worth a rough descent
 _LEAST_START = 1e-6  # no rough descent has an alpha below this share of the first one
