@@ -1,8 +1,8 @@
 """Products of rows with few columns, which BLAS computes at a third of its speed.
 
 BLAS first copies its large operand into an order of its own. With about ten columns, that takes
-longer than the products. These loops read rows in place and keep tiles of results in
-registers: sums of vectors along the rows for scores, and slices of rows for gradients.
+longer than the products. These loops read rows in place and keep tiles of results in registers:
+sums of vectors along the rows for scores, and slices of rows for gradients.
 """
 
 from typing import Any
@@ -15,8 +15,17 @@ from numba.extending import intrinsic
 
 from craftmaps.loops.compiled import contracted
 
+
+def _has_wide_vectors() -> bool:
+    """Whether the machine has 32 registers of 64 bytes, and not 16 of 32 bytes or equivalent."""
+    try:
+        return bool(llvm.get_host_cpu_features().get("avx512f"))
+    except RuntimeError:  # LLVM does not know the features of some processors
+        return False
+
+
 _TILE = 4  # columns of a tile
-_WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))  # 32 registers of 64 bytes, or 16 of 32
+_WIDE = _has_wide_vectors()
 _BYTES = 64 if _WIDE else 32  # of a vector
 _SIDE = 4 if _WIDE else 3  # rows or slices of a tile, all of whose sums fit the registers
 _MOST_COLUMNS = 32 if _WIDE else 12  # with more columns, BLAS is as fast
