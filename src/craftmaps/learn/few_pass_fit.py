@@ -35,6 +35,7 @@ _LEAST_SAMPLE = 1000  # least number of rows in this sample
 _JUDGING_ROWS = 3000  # number of held-out rows, which decides the number of held-out folds
 _SEEN_ROWS = 100_000  # largest number of rows whose targets or predictions are collected
 _LEAST_ALPHA = 10.0  # in eps times the mean curvature; no smaller alpha is tried
+_HELD_OUT_TOLERANCE = 1e-3  # tolerance without some rows if the same passes minimize for all rows
 JUDGING_TOLERANCE = 1e-2  # tolerance for models that only predict held-out rows
 _HELD_OUT = 0  # the fold that is held out for predictions if alpha is given
 _HASHES = 1 << 64
@@ -111,7 +112,8 @@ class Fit:
             (end,) = machine.descend(alpha, [start], [None], tol)
         else:
             point = start.point if isinstance(start, Descent) else start
-            end, without = machine.descend(alpha, [start, point], [None, _HELD_OUT], tol)
+            tols = [tol, max(tol, _HELD_OUT_TOLERANCE)]
+            end, without = machine.descend(alpha, [start, point], [None, _HELD_OUT], tols)
             self._held = alpha, [without.point]
         return end.point
 

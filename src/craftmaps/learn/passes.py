@@ -15,6 +15,7 @@ import numpy as np
 
 from craftmaps.learn.losses import Loss
 from craftmaps.learn.normal_equations import NormalEquations
+from craftmaps.loops import thin
 from craftmaps.storage.packing import storable
 from craftmaps.threads import for_each_product_block
 
@@ -151,7 +152,8 @@ class LossPass:
         coef = np.hstack([point.coef for point in self.points])
         intercept = np.concatenate([point.intercept for point in self.points])
         for block in blocks:
-            narrow = partial(self._sums, coef=coef.astype(block.Z.dtype), intercept=intercept)
+            by_output = thin.padded(coef, block.Z.dtype)
+            narrow = partial(self._sums, coef=by_output, intercept=intercept)
             in_order = _InOrder(total)
 
             def add_rows(
@@ -168,11 +170,13 @@ class LossPass:
         return total
 
     def _sums(self, rows: FeatureBlock, coef: np.ndarray, intercept: np.ndarray) -> PassSums:
-        F = rows.Z @ coef
+        n_columns = len(intercept)
+        F = thin.scores(rows.Z, coef)
+        G = np.zeros_like(F)  # its last columns, which make up the tiles, stay zero
+        F = F[:, :n_columns]
         F += intercept.astype(F.dtype)
         n_points, n_outputs = len(self.points), self.points[0].coef.shape[1]
         values, held, curvatures = np.zeros((3, n_points))
-        G = np.empty_like(F)
         for i, point in enumerate(self.points):
             outputs = slice(i * n_outputs, (i + 1) * n_outputs)
             weights = rows.weights
@@ -182,8 +186,9 @@ class LossPass:
                 weights = np.where(out, 0.0, weights)
             values[i], G[:, outputs], each = self.loss(F[:, outputs], rows.y, weights)
             curvatures[i] = weights @ each
-        gradients = (G.T @ rows.Z).T.astype(np.float64)
-        return PassSums(values, held, curvatures, gradients, G.sum(axis=0, dtype=np.float64))
+        totals = G[:, :n_columns].sum(axis=0, dtype=np.float64)
+        gradients = thin.gradients(rows.Z, G)[:n_columns].T.astype(np.float64)
+        return PassSums(values, held, curvatures, gradients, totals)
 
 
 @storable
@@ -243,7 +248,8 @@ class CurvaturePass(SamplePass):
     total: float
 
     def _sampled(self, rows: FeatureBlock) -> tuple[np.ndarray, np.ndarray]:
-        F = rows.Z @ self.point.coef.astype(rows.Z.dtype)
+        by_output = thin.padded(self.point.coef, rows.Z.dtype)
+        F = thin.scores(rows.Z, by_output)[:, : len(self.point.intercept)]
         F += self.point.intercept.astype(F.dtype)
         curvatures = self.loss(F, rows.y, rows.weights).curvatures * rows.weights
         certain = self.total / self.limit  # a row with this curvature is always drawn

@@ -17,6 +17,7 @@ from craftmaps.learn.stream import FeatureStream
 
 _SHARE_OF_MEMORY = 0.5  # share of the available memory that features may take
 _BLOCK_BYTES = 1 << 26  # memory for the features of one block, if they are not kept
+_GATHERED_ROWS = 1024  # smaller blocks are gathered, because each costs time in every pass
 
 Batch = tuple[Any, np.ndarray, np.ndarray]  # validated rows, targets and weights
 
@@ -76,6 +77,7 @@ class RowsAgain(FeatureStream):
         super().__init__(feature_map, n_features, 0, dtype, encode)
         self._again = again
         self._features: list[np.ndarray] | None = []
+        self._n_gathered = 0  # blocks of features that are not small, or have been gathered
         self._batches: list[Batch] = []
         self._room_left = _SHARE_OF_MEMORY * (available_bytes() or np.inf)
         self.log: PassLog | None = None
@@ -93,8 +95,9 @@ class RowsAgain(FeatureStream):
         if self._room_left < 0:
             self._features = None
         if self._features is not None:
-            for Z in features_of(self, X):
-                self._features.append(Z)
+            self._features += features_of(self, X, views=self._again is None)
+            if len(self._features) - self._n_gathered >= _GATHERED_ROWS:
+                self._gather()
         progress.advance(X.shape[0])
         kept = X if self._again is None and self._room_left < np.inf else None
         self._batches.append((kept, y, weights))
@@ -108,10 +111,16 @@ class RowsAgain(FeatureStream):
     def features(self) -> Iterator[np.ndarray]:
         """Yield blocks of features of all rows, in their order."""
         if self._features is not None:
+            self._gather()
             yield from self._features
             return
-        for X, _, _ in self._batches if self._again is None else self._again():
-            yield from features_of(self, X)
+        batches = self._batches if self._again is None else self._again()
+        yield from _gathered(Z for X, _, _ in batches for Z in features_of(self, X))
+
+    def _gather(self) -> None:
+        assert self._features is not None
+        self._features[self._n_gathered :] = _gathered(self._features[self._n_gathered :])
+        self._n_gathered = len(self._features)
 
     def collect(
         self, task: Task, *, features: bool = True, replaced: np.ndarray | None = None
@@ -135,11 +144,37 @@ class RowsAgain(FeatureStream):
             start = rows.stop
 
 
-def features_of(stream: Any, X: Any) -> Iterator[np.ndarray]:
-    """Yield blocks of the features of validated rows, in the precision of the stream."""
+def _gathered(blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield the same rows, with consecutive small blocks put together."""
+    small: list[np.ndarray] = []
+    n_rows = 0
+    for Z in blocks:
+        small.append(Z)
+        n_rows += len(Z)
+        if n_rows >= _GATHERED_ROWS:
+            yield small[0] if len(small) == 1 else np.concatenate(small)
+            small, n_rows = [], 0
+    if small:
+        yield np.concatenate(small)
+
+
+def features_of(stream: Any, X: Any, *, views: bool = False) -> Iterator[np.ndarray]:
+    """Yield blocks of the features of validated rows, in the precision of the stream.
+
+    With `views`, blocks are views of rows that are features already. They must not change.
+    """
     step = max(1, _BLOCK_BYTES // (stream.n_features * stream.dtype.itemsize))
     for rows in gen_batches(X.shape[0], step):
-        Z = np.empty((rows.stop - rows.start, stream.n_features), stream.dtype)
-        fill_features(stream.feature_map, X[rows], Z)
+        if views and _are_features(stream, X):
+            Z = X[rows]
+        else:
+            Z = np.empty((rows.stop - rows.start, stream.n_features), stream.dtype)
+            fill_features(stream.feature_map, X[rows], Z)
         check_features(Z)
         yield Z
+
+
+def _are_features(stream: Any, X: Any) -> bool:
+    """Whether rows are features in the precision of the stream."""
+    dense = isinstance(X, np.ndarray) and X.flags.c_contiguous
+    return stream.feature_map is None and dense and X.dtype == stream.dtype

@@ -8,7 +8,8 @@ import numpy as np
 from craftmaps.learn.solvers.descent import Descent
 from craftmaps.learn.solvers.few_pass import Machine
 
-_SEARCH_TOLERANCE = 5e-5  # small, because descents that end early misjudge alphas
+_SEARCH_TOLERANCE = 1e-5  # small, because descents that end early misjudge alphas
+_SETTLED_TOLERANCE = 3e-4  # tolerance after some passes, when held-out losses hardly change
 _START_TOLERANCE = 1e-3  # tolerance of the first descent, from zero and at a larger alpha
 _NEAR = 3.0  # larger alphas than this multiple of a given alpha are worth a rough descent
 _LEAST_START = 1e-6  # no rough descent has an alpha below this share of the first one
@@ -62,7 +63,8 @@ def search(
 
     def improves(alpha: float) -> bool:
         nonlocal ends
-        ends = reached[alpha] = machine.descend(alpha, ends, folds, _SEARCH_TOLERANCE)
+        tols = _SEARCH_TOLERANCE, _SETTLED_TOLERANCE
+        ends = reached[alpha] = machine.descend(alpha, ends, folds, *tols)
         least = min(tried.values(), default=np.inf)
         tried[alpha] = float(sum(descent.held for descent in reached[alpha]))
         return tried[alpha] < (1 - _EQUAL) * least

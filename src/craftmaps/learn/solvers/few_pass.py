@@ -24,6 +24,7 @@ from craftmaps.learn.solvers.descent import Descent, Preconditioner
 from craftmaps.threads import serial_blas
 
 _LEAST_PASSES = 20  # passes of a descent even after the deadline
+_SETTLED_PASSES = 8  # passes of a descent after which held-out losses hardly change
 _SAME_CURVATURE = 0.6  # P is computed again if curvatures change by more than this ratio
 _SMALL_OBJECTIVE = 0.1  # an objective below this share of its first decrease is small
 _LEAST_SHARE = 0.01  # tolerances are tightened for small objectives by at most this factor
@@ -97,12 +98,14 @@ class Machine:
         alpha: float,
         starts: Sequence[np.ndarray | Descent],
         folds: Sequence[int | None],
-        tol: float,
+        tol: float | Sequence[float],
+        later_tol: float = 0.0,
     ) -> list[Descent]:
         """Minimize at one alpha, from several starts, each without the rows of a fold.
 
         A start is a point, or a descent without the same fold. If the descent was evaluated, it may
-        have another alpha.
+        have another alpha. Descents may have different tolerances.
+        After eight passes, `later_tol` is enough.
 
         A descent ends when the objective can fall by no more than about `tol` times its possible
         decrease at the start, because it can hardly fall if outliers make up most of it. If nearly
@@ -117,6 +120,7 @@ class Machine:
             descent = start if isinstance(start, Descent) else Descent(start, alpha=alpha)
             known = descent.gradient is not None
             descents.append(descent.at(alpha, precondition, self._penalized) if known else descent)
+        tols = np.broadcast_to(tol, len(descents))
         active, first = list(range(len(descents))), self.n_passes
         while active and self.n_passes < self.max_passes:
             if self.n_passes - first >= _LEAST_PASSES and not self.has_time:
@@ -125,7 +129,9 @@ class Machine:
                 self._pass(descents, folds, active, alpha, precondition)
             if self._first_gain is None:
                 self._first_gain = max(descent.decrement**2 / 2 for descent in descents)
-            gains = [tol * self._scale_of(descents[i].value) for i in active]
+            if self.n_passes - first >= _SETTLED_PASSES:
+                tols = np.maximum(tols, later_tol)
+            gains = [tols[i] * self._scale_of(descents[i].value) for i in active]
             open_ = [
                 i for i, gain in zip(active, gains, strict=True) if not descents[i].is_done(gain)
             ]
