@@ -13,6 +13,7 @@ from benchmarks.bench_maps import PEAK
 from benchmarks.harness import DATA, alternating, peak_bytes, seconds, table
 from craftmaps import CraftMap, Polynomial, RandomMaclaurin, TensorSketch
 from craftmaps.loops.hadamard import SIDE, Blocks, hadamard_rows, product_rows
+from craftmaps.maps.parts.rotations import moves_of
 from craftmaps.threads import at_most_threads
 
 KERNEL = Polynomial(7)
@@ -117,11 +118,12 @@ def parts() -> str:
     out = np.empty((len(X), E), dtype=np.float32)
     drawn = CraftMap(KERNEL, E, n_up=8 * E, random_state=0).fit(X)._products
     scale, signs = drawn.scale.astype(np.float32), drawn.signs.astype(np.float32)
+    moves = moves_of(drawn.gather, 784)
     padded = np.zeros((len(X), 1024), dtype=np.float32)
 
     def run(rotations=drawn.rotations, blocks=drawn.blocks, n_squares=drawn.n_squares):
         head = (drawn.gather, rotations, blocks, drawn.degree, drawn.length, drawn.column)
-        product_rows(X, Blocks(*head, scale, drawn.offset, 256, n_squares), signs, out)
+        product_rows(X, Blocks(*head, scale, drawn.offset, 256, n_squares), *moves, signs, out)
 
     none = 0 * drawn.blocks
     in_squares = np.minimum(drawn.blocks, drawn.n_squares * SIDE**2)

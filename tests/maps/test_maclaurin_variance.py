@@ -4,6 +4,8 @@ The expectation of a squared deviation is the variance, so `check_unbiased` test
 smallest deviation from the formula that it must see is stated in each test.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -166,7 +168,12 @@ def unpermuted(products):
     size = gather.shape[1]
     for row in gather:
         row[np.arange(size)] = row[np.argsort(row % size, kind="stable")]
-    return type(products)(**{**vars(products), "gather": gather})
+    return type(products)(
+        **{
+            **{f.name: getattr(products, f.name) for f in dataclasses.fields(products)},
+            "gather": gather,
+        }
+    )
 
 
 @pytest.mark.usefixtures("one_thread")
