@@ -158,7 +158,7 @@ def test_sparse_rows_do_not_inflate_the_variance(degree):
     D = 32
     independent = ((N + 2 * c - 2 * q) ** degree - c**degree) / D
     assert run_variance(a, b, degree, D) < independent
-    found = squared_errors(a, b, degree, D, 4000)
+    found = squared_errors(a, b, degree, D, 5000)
     check_unbiased(found, [run_variance(a, b, degree, D)], smallest=0.8)
 
 
