@@ -260,10 +260,20 @@ def _move64(
     return types.void(u, types.intp, v, group, types.intp, code, types.intp), generate
 
 
+@intrinsic
+def _lanes(typing_context: Any, u: Any) -> Any:
+    """Return the length of vectors of numbers like those of u."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(_I64, _Vectors(context, builder, signature.args[0].dtype).lanes)
+
+    return types.intp(u), generate
+
+
 def _make_butterfly(radix: int) -> Any:
     @intrinsic
     def butterfly(typing_context: Any, u: Any, i: Any, stride: Any) -> Any:
-        """Transform `radix` runs of `LANES` numbers from u[i] on, `stride` apart, in place."""
+        """Transform `radix` vectors from u[i] on, `stride` apart, in place."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             vectors = _Vectors(context, builder, signature.args[0].dtype)
@@ -272,10 +282,9 @@ def _make_butterfly(radix: int) -> Any:
                 shift = builder.mul(args[2], ir.Constant(_I64, k))
                 index = builder.add(args[1], shift)
                 places.append(vectors.pointer(signature.args[0], args[0], index))
-            for part in range(LANES // vectors.lanes):
-                loaded = vectors.across([vectors.load(place, part) for place in places])
-                for place, vector in zip(places, loaded, strict=True):
-                    vectors.store(vector, place, part)
+            loaded = vectors.across([vectors.load(place) for place in places])
+            for place, vector in zip(places, loaded, strict=True):
+                vectors.store(vector, place)
             return context.get_dummy_value()
 
         return types.void(u, types.intp, types.intp), generate
@@ -467,24 +476,24 @@ def _transform_short(u: np.ndarray, base: int, n: int) -> None:
 @compiled
 def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
     """Apply the stages of the transform of u[base:base+n] with strides of at least 64."""
-    stride = SMALLEST
+    stride, lanes = SMALLEST, _lanes(u)
     end = base + n
     if n == 16 * stride:  # one pass instead of two; longer strides would not fit into the cache
-        for i in range(base, base + stride, LANES):
+        for i in range(base, base + stride, lanes):
             _butterfly16(u, i, stride)
         return
     while 8 * stride <= n:
         for first in range(base, end, 8 * stride):
-            for i in range(first, first + stride, LANES):
+            for i in range(first, first + stride, lanes):
                 _butterfly8(u, i, stride)
         stride *= 8
     if 4 * stride <= n:
         for first in range(base, end, 4 * stride):
-            for i in range(first, first + stride, LANES):
+            for i in range(first, first + stride, lanes):
                 _butterfly4(u, i, stride)
     elif 2 * stride <= n:
         for first in range(base, end, 2 * stride):
-            for i in range(first, first + stride, LANES):
+            for i in range(first, first + stride, lanes):
                 _butterfly2(u, i, stride)
 
 
@@ -693,7 +702,7 @@ def _rotate_tile(
     while half < n:
         for j in range(n):
             if not j & half:
-                for r in range(0, used, LANES):
+                for r in range(0, used, _lanes(u)):
                     _butterfly2(u, base + j * TILE + r, half * TILE)
         half *= 2
     for j in range(n):
