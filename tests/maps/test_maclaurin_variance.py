@@ -4,6 +4,8 @@ The expectation of a squared deviation is the variance, so `check_unbiased` test
 smallest deviation from the formula that it must see is stated in each test.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -156,7 +158,7 @@ def test_sparse_rows_do_not_inflate_the_variance(degree):
     D = 32
     independent = ((N + 2 * c - 2 * q) ** degree - c**degree) / D
     assert run_variance(a, b, degree, D) < independent
-    found = squared_errors(a, b, degree, D, 4000)
+    found = squared_errors(a, b, degree, D, 5000)
     check_unbiased(found, [run_variance(a, b, degree, D)], smallest=0.8)
 
 
@@ -166,7 +168,12 @@ def unpermuted(products):
     size = gather.shape[1]
     for row in gather:
         row[np.arange(size)] = row[np.argsort(row % size, kind="stable")]
-    return type(products)(**{**vars(products), "gather": gather})
+    return type(products)(
+        **{
+            **{f.name: getattr(products, f.name) for f in dataclasses.fields(products)},
+            "gather": gather,
+        }
+    )
 
 
 @pytest.mark.usefixtures("one_thread")

@@ -46,6 +46,21 @@ def test_features_are_those_of_the_blocks(shape, dtype, rtol):
     np.testing.assert_allclose(out, expected, rtol=0, atol=5 * rtol * np.abs(expected).max())
 
 
+def test_squares_of_half_vectors():
+    """Files of 0.2.0 have squares whose length is a multiple of eight only."""
+    products = draw(*SHAPES[0])
+    _, d, fold, _ = SHAPES[0]
+    shorter = products.length.copy()
+    shorter[: products.n_squares * SIDE**2] -= 8
+    products = replace(products, length=shorter)
+    products.check(d, 3 + fold)
+    X = np.random.default_rng(1).normal(size=(2, d)) / np.sqrt(d)
+    out = np.full((2, 3 + fold), np.nan)
+    products.fill(X, out)
+    expected = oracles.hadamard_features(products, X, 3 + fold)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize(("shape", "group"), list(zip(SHAPES, (2, 4, 4), strict=True)))
 def test_features_of_a_square_that_meet_share_nothing(shape, group):
     products = draw(*shape)

@@ -1,29 +1,33 @@
 """Fast Hadamard transforms and products of rotated rows.
 
 Most functions work on one row at a time, whose rotated copies stay in the first-level cache. The
-butterflies are written for vectors of eight numbers. The compiler would not vectorize short
-strides, and would guard longer strides with overlap checks that cost more than the arithmetic. LLVM
-maps vectors of eight numbers to the vectors of the machine.
+butterflies are written for vectors of eight numbers, or of sixteen if the processor has AVX-512.
+The compiler would not vectorize short strides, and would guard longer strides with overlap checks
+that cost more than the arithmetic. LLVM maps these vectors to the vectors of the machine. Each
+number is computed by the same operations in the same order, whatever the length of the vectors.
 
 All functions that call each other live in this file, because a cached caller does not notice a
 change in another one.
 """
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic, overload
 
 from craftmaps.loops.compiled import compiled
 
-LANES = 8
+LANES = 16  # numbers of the longest vectors
+HALF = 8  # numbers of the shortest vectors
 SIDE = 4  # slices on each side of a square of features
 GROUPS = (SIDE, SIDE // 2)  # slices of a square that may be added into the same columns
 MAX_FACTORS = 4  # factors that are multiplied at a time
-TILE = 8 * LANES  # rows that are processed side by side if there are few columns
-_SMALLEST = LANES * LANES  # the shortest transform that the vector code can do
+TILE = 4 * LANES  # rows that are processed side by side if there are few columns
+SMALLEST = HALF * HALF  # the shortest transform that the vector code can do
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
@@ -41,6 +45,23 @@ def meeting(group: int) -> list[tuple[int, ...]]:
         negative = {(1, 1), (2, 2), (3, 3), (2, 1), (3, 2), (1, 3)}
         return [(i, k, i ^ k, -1 if (i, k) in negative else 1) for i, k in products]
     return [(i, k, (k - i) % SIDE * (SIDE // group) + i // group, 1) for i, k in products]
+
+
+class Moves(NamedTuple):
+    """Rotations of an arranged row, which move and permute groups of eight entries.
+
+    Column j of a row has place[j] in the arranged row. Rotation k consists of the groups which
+    start at group[k], with their entries in the order code[k] % 8. It has a negative sign where
+    code[k] >= 128. The codes of every other group have 8 added to them, so that they count in
+    vectors of 16 numbers too.
+    """
+
+    place: np.ndarray | None
+    group: np.ndarray | None
+    code: np.ndarray | None
+
+
+NO_MOVES = Moves(None, None, None)
 
 
 class Blocks(NamedTuple):
@@ -63,13 +84,27 @@ class Blocks(NamedTuple):
     n_squares: int
 
 
-class _Vectors:
-    """Loads, stores and butterflies on vectors of `LANES` numbers, while code is generated."""
+def _has(context: Any, feature: str) -> bool:
+    """Whether code is generated for a processor with the feature."""
+    return f"+{feature}" in context.codegen().magic_tuple()[2].split(",")
 
-    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
+
+@cache
+def can_move() -> bool:
+    """Return whether the processor can permute vectors of eight numbers of single precision."""
+    return _has(cpu_target.target_context, "avx2")
+
+
+class _Vectors:
+    """Loads, stores and butterflies on vectors of `lanes` numbers, while code is generated."""
+
+    def __init__(self, context: Any, builder: Any, dtype: Any, short: bool = False) -> None:
         self.context, self.builder = context, builder
         self.scalar = context.get_value_type(dtype)
-        self.type = ir.VectorType(self.scalar, LANES)
+        # The registers of AVX-512 hold 16 numbers of single precision.
+        wide = dtype.bitwidth == 32 and _has(context, "avx512f")
+        self.lanes = HALF if short or not wide else 2 * HALF
+        self.type = ir.VectorType(self.scalar, self.lanes)
         self.align = dtype.bitwidth // 8
 
     def pointer(self, array_type: Any, array: Any, index: Any) -> Any:
@@ -100,7 +135,7 @@ class _Vectors:
     def broadcast(self, value: Any) -> Any:
         undefined = ir.Constant(self.type, ir.Undefined)
         first = self.builder.insert_element(undefined, value, ir.Constant(_I32, 0))
-        mask = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+        mask = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
         return self.builder.shuffle_vector(first, first, mask)
 
     def across(self, vectors: list[Any]) -> list[Any]:
@@ -116,11 +151,33 @@ class _Vectors:
             half *= 2
         return vectors
 
-    def within(self, vector: Any) -> Any:
-        """Apply the Hadamard transform over the lanes of a vector: swap, then add with signs."""
-        for stride in (1, 2, 4):
-            lanes = range(LANES)
-            mask = ir.Constant(ir.VectorType(_I32, LANES), [j ^ stride for j in lanes])
+    def permute(self, groups: list[Any], code: Any) -> Any:
+        """Join groups of eight numbers, and give them the order and the signs of their codes."""
+        vector, of_integers = groups[0], ir.VectorType(_I32, self.lanes)
+        if len(groups) == 2:
+            lanes = ir.Constant(of_integers, list(range(self.lanes)))
+            vector = self.builder.shuffle_vector(*groups, lanes)
+        name = {8: "llvm.x86.avx2.permps", 16: "llvm.x86.avx512.permvar.sf.512"}[self.lanes]
+        kind = ir.FunctionType(self.type, [self.type, of_integers])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        code = self.builder.zext(code, of_integers)
+        vector = self.builder.call(function, [vector, code])  # uses the lowest bits of the codes
+        shifted = self.builder.shl(code, ir.Constant(of_integers, [24] * self.lanes))
+        sign = self.builder.and_(shifted, ir.Constant(of_integers, [-(2**31)] * self.lanes))
+        flipped = self.builder.xor(self.builder.bitcast(vector, of_integers), sign)
+        return self.builder.bitcast(flipped, self.type)
+
+    def transform(self, vectors: list[Any]) -> list[Any]:
+        """Apply the transform over lanes and vectors, in the same order for any number of lanes."""
+        if self.lanes > HALF:
+            vectors = [self.within(vector, (HALF,)) for vector in vectors]
+        return [self.within(vector, (1, 2, 4)) for vector in self.across(vectors)]
+
+    def within(self, vector: Any, strides: tuple[int, ...]) -> Any:
+        """Apply stages of the transform to the lanes of a vector: swap, then add with signs."""
+        for stride in strides:
+            lanes = range(self.lanes)
+            mask = ir.Constant(ir.VectorType(_I32, self.lanes), [j ^ stride for j in lanes])
             signs = ir.Constant(self.type, [-1.0 if j & stride else 1.0 for j in lanes])
             swapped = self.builder.shuffle_vector(vector, vector, mask)
             vector = self.builder.fadd(
@@ -136,9 +193,9 @@ def _transform64(typing_context: Any, u: Any, i: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vectors = _Vectors(context, builder, signature.args[0].dtype)
         place = vectors.pointer(signature.args[0], args[0], args[1])
-        loaded = vectors.across([vectors.load(place, k) for k in range(LANES)])
-        for k, vector in enumerate(loaded):
-            vectors.store(vectors.within(vector), place, k)
+        loaded = [vectors.load(place, k) for k in range(SMALLEST // vectors.lanes)]
+        for k, vector in enumerate(vectors.transform(loaded)):
+            vectors.store(vector, place, k)
         return context.get_dummy_value()
 
     return types.void(u, types.intp), generate
@@ -154,25 +211,69 @@ def _gather64(typing_context: Any, u: Any, i: Any, x: Any, gather: Any, j: Any) 
         source = context.make_array(signature.args[2])(context, builder, args[2]).data
         indices = context.make_array(signature.args[3])(context, builder, args[3]).data
         gathered = []
-        for k in range(LANES):
+        for k in range(SMALLEST // vectors.lanes):
             vector = ir.Constant(vectors.type, ir.Undefined)
-            for lane in range(LANES):
-                position = builder.add(args[4], ir.Constant(_I64, LANES * k + lane))
+            for lane in range(vectors.lanes):
+                position = builder.add(args[4], ir.Constant(_I64, vectors.lanes * k + lane))
                 index = builder.zext(builder.load(builder.gep(indices, [position])), _I64)
                 value = builder.load(builder.gep(source, [index]))
                 vector = builder.insert_element(vector, value, ir.Constant(_I32, lane))
             gathered.append(vector)
-        for k, vector in enumerate(vectors.across(gathered)):
-            vectors.store(vectors.within(vector), place, k)
+        for k, vector in enumerate(vectors.transform(gathered)):
+            vectors.store(vector, place, k)
         return context.get_dummy_value()
 
     return types.void(u, types.intp, x, gather, types.intp), generate
 
 
+@intrinsic
+def _move64(
+    typing_context: Any, u: Any, i: Any, v: Any, group: Any, g: Any, code: Any, j: Any
+) -> Any:
+    """Set u[i:i+64] = H_64 w, where w has the entries of v that `group` and `code` describe.
+
+    The groups are group[g:g+8], and the codes are code[j:j+64]. `Moves` describes both.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vectors = _Vectors(context, builder, signature.args[0].dtype)
+        place = vectors.pointer(signature.args[0], args[0], args[1])
+        starts = context.make_array(signature.args[3])(context, builder, args[3]).data
+        codes = context.make_array(signature.args[5])(context, builder, args[5]).data
+        of_bytes = ir.VectorType(ir.IntType(8), vectors.lanes).as_pointer()
+        codes = builder.bitcast(builder.gep(codes, [args[6]]), of_bytes)
+        n_groups, moved = vectors.lanes // HALF, []
+        for k in range(SMALLEST // vectors.lanes):
+            groups = []
+            for g in range(n_groups * k, n_groups * (k + 1)):
+                index = builder.add(args[4], ir.Constant(_I64, g))
+                start = builder.zext(builder.load(builder.gep(starts, [index])), _I64)
+                at = vectors.pointer(signature.args[2], args[2], start)
+                at = builder.bitcast(at, ir.VectorType(vectors.scalar, HALF).as_pointer())
+                groups.append(builder.load(at, align=vectors.align))
+            code = builder.load(builder.gep(codes, [ir.Constant(_I64, k)]), align=1)
+            moved.append(vectors.permute(groups, code))
+        for k, vector in enumerate(vectors.transform(moved)):
+            vectors.store(vector, place, k)
+        return context.get_dummy_value()
+
+    return types.void(u, types.intp, v, group, types.intp, code, types.intp), generate
+
+
+@intrinsic
+def _lanes(typing_context: Any, u: Any) -> Any:
+    """Return the length of vectors of numbers like those of u."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(_I64, _Vectors(context, builder, signature.args[0].dtype).lanes)
+
+    return types.intp(u), generate
+
+
 def _make_butterfly(radix: int) -> Any:
     @intrinsic
     def butterfly(typing_context: Any, u: Any, i: Any, stride: Any) -> Any:
-        """Transform `radix` runs of eight numbers from u[i] on, `stride` apart, in place."""
+        """Transform `radix` vectors from u[i] on, `stride` apart, in place."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             vectors = _Vectors(context, builder, signature.args[0].dtype)
@@ -209,9 +310,9 @@ def _products(
 
     `z` is an array and an index, `u` an array; all arrays have the type `array`.
     """
-    vectors = _Vectors(context, builder, array.dtype)
+    vectors = _Vectors(context, builder, array.dtype, short=True)
     factor = vectors.broadcast(scale)
-    zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, LANES)
+    zero, step = ir.Constant(_I64, 0), ir.Constant(_I64, vectors.lanes)
     with cgutils.for_range_slice(builder, zero, length, step, _I64) as (shift, _):
         target = vectors.pointer(array, z[0], builder.add(z[1], shift))
         factors = [factor]
@@ -324,7 +425,7 @@ def _add_square(
             return vectors.pointer(array, args[0], builder.add(args[1], column))
 
         zero, one = ir.Constant(_I64, 0), ir.Constant(_I64, 1)
-        n_vectors = builder.udiv(args[8], ir.Constant(_I64, LANES))
+        n_vectors = builder.udiv(args[8], ir.Constant(_I64, vectors.lanes))
         corners = [builder.load(builder.gep(columns, [member(i)])) for i in (0, SIDE**2 - 1)]
         meet = builder.icmp_signed("==", *corners)
         for group, is_group in zip(GROUPS, (meet, builder.not_(meet)), strict=True):
@@ -375,34 +476,34 @@ def _transform_short(u: np.ndarray, base: int, n: int) -> None:
 @compiled
 def _transform_strides(u: np.ndarray, base: int, n: int) -> None:
     """Apply the stages of the transform of u[base:base+n] with strides of at least 64."""
-    stride = _SMALLEST
+    stride, lanes = SMALLEST, _lanes(u)
     end = base + n
     if n == 16 * stride:  # one pass instead of two; longer strides would not fit into the cache
-        for i in range(base, base + stride, LANES):
+        for i in range(base, base + stride, lanes):
             _butterfly16(u, i, stride)
         return
     while 8 * stride <= n:
         for first in range(base, end, 8 * stride):
-            for i in range(first, first + stride, LANES):
+            for i in range(first, first + stride, lanes):
                 _butterfly8(u, i, stride)
         stride *= 8
     if 4 * stride <= n:
         for first in range(base, end, 4 * stride):
-            for i in range(first, first + stride, LANES):
+            for i in range(first, first + stride, lanes):
                 _butterfly4(u, i, stride)
     elif 2 * stride <= n:
         for first in range(base, end, 2 * stride):
-            for i in range(first, first + stride, LANES):
+            for i in range(first, first + stride, lanes):
                 _butterfly2(u, i, stride)
 
 
 @compiled
 def _transform(u: np.ndarray, base: int, n: int) -> None:
     """Set u[base:base+n] = H u[base:base+n] with the unnormalized Hadamard matrix H."""
-    if n < _SMALLEST:
+    if n < SMALLEST:
         _transform_short(u, base, n)
     else:
-        for j in range(base, base + n, _SMALLEST):
+        for j in range(base, base + n, SMALLEST):
             _transform64(u, j)
         _transform_strides(u, base, n)
 
@@ -436,17 +537,63 @@ def _rotate(
     (x, -x, 0). With the repeated entries, a slice can start anywhere without wrapping around.
     """
     first = row * n
-    if n < _SMALLEST:
+    if n < SMALLEST:
         for j in range(n):
             u[base + j] = x[gather[first + j]]
         _transform_short(u, base, n)
         for j in range(overlap):
             u[base + n + j] = u[base + j]
     else:
-        for j in range(0, n, _SMALLEST):
+        for j in range(0, n, SMALLEST):
             _gather64(u, base + j, x, gather, first + j)
         _transform_strides(u, base, n)
         _set_run(u, base + n, u, (base,), overlap)
+
+
+def _arrange(x: np.ndarray, X: np.ndarray, i: int, place: Any) -> None:
+    """Set x to the entries of X[i] from which `_turn` reads."""
+
+
+def _turn(
+    u: np.ndarray,
+    base: int,
+    x: np.ndarray,
+    gather: np.ndarray,
+    group: Any,
+    code: Any,
+    row: int,
+    n: int,
+    overlap: int,
+) -> None:
+    """Do the same as `_rotate`, for the x of `_arrange`.
+
+    The kind of rotation is chosen while code is generated, because the loop would compile both.
+    """
+
+
+@overload(_arrange, inline="always")
+def _compiled_arrange(x, X, i, place):  # type: ignore[no-untyped-def]
+    def arrange(x, X, i, place):  # type: ignore[no-untyped-def]
+        for j in range(X.shape[1]):
+            x[place[j]] = X[i, j]
+
+    return (lambda x, X, i, place: _signed_row(x, X, i)) if place is types.none else arrange
+
+
+@overload(_turn, inline="always")  # a function between would take longer than the permutation
+def _compiled_turn(u, base, x, gather, group, code, row, n, overlap):  # type: ignore[no-untyped-def]
+    def turn(u, base, x, gather, group, code, row, n, overlap):  # type: ignore[no-untyped-def]
+        for j in range(0, n, SMALLEST):
+            at = row * n + j
+            _move64(u, base + j, x, group, at // HALF, code, at)
+        _transform_strides(u, base, n)
+        _set_run(u, base + n, u, (base,), overlap)
+
+    if group is types.none:
+        return lambda u, base, x, gather, group, code, row, n, overlap: _rotate(
+            u, base, x, gather, row, n, overlap
+        )
+    return turn
 
 
 @compiled
@@ -464,12 +611,16 @@ def _multiply_first(u: np.ndarray, p: np.ndarray, at: int, n: int, length: int, 
 
 
 @compiled
-def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> None:
+def product_rows(
+    X: np.ndarray, drawn: Blocks, place: Any, group: Any, code: Any, signs: Any, Z: np.ndarray
+) -> None:
     """Add scale[b] * prod_{k < degree[b]} u[offset[b,k]+l] to Z[i, column[b]+l] for all blocks b.
 
     u contains the fixed `signs`, which are one more factor of a fold, and then the rotations of a
     row one after another. Rotations are computed set by set: set s has the rows
-    rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1].
+    rotations[s]:rotations[s+1] of `gather` and the blocks blocks[s]:blocks[s+1]. If these rotations
+    are `Moves` too, `place`, `group` and `code` describe them, which is faster, and are None
+    otherwise.
 
     Without a fold, `signs` is None, no two blocks have common columns, and columns without a block
     do not change.
@@ -485,22 +636,24 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
         most = max(most, rotations[s + 1] - rotations[s])
     first = 0 if signs is None else signs.shape[0]
     spare = first + most * width
-    u = np.empty(spare + overlap, X.dtype)
+    memory = np.empty(spare + overlap + LANES, X.dtype)
+    u = memory[-(np.int64(memory.ctypes.data) // memory.itemsize) % LANES :]
     if signs is not None:
         for j in range(first):  # a slice has a message of errors, which takes long to compile
             u[j] = signs[j]
     p, stride = offset.reshape(offset.size), offset.shape[1]
     own = 1 if n_squares else 0  # the sign is in the first rotation, so it is no factor
-    x = np.empty(2 * X.shape[1] + 1, X.dtype)
+    x = np.zeros(max(size, 2 * X.shape[1] + 1), X.dtype)
     z = Z.reshape(Z.size)
     for i in range(X.shape[0]):
-        _signed_row(x, X, i)
+        _arrange(x, X, i, place)
         start = i * Z.shape[1]
         if signs is not None:
             z[start : start + Z.shape[1]] = 0
         for s in range(rotations.shape[0] - 1):
             for k in range(rotations[s + 1] - rotations[s]):
-                _rotate(u, first + k * width, x, indices, rotations[s] + k, size, overlap)
+                base, row = first + k * width, rotations[s] + k
+                _turn(u, base, x, indices, group, code, row, size, overlap)
             if n_squares:  # the signs of features
                 _set_run(u, first, u, (0, first), width)
             if s == 0:
@@ -509,7 +662,7 @@ def product_rows(X: np.ndarray, drawn: Blocks, signs: Any, Z: np.ndarray) -> Non
                     _add_square(z, start, column, b, u, p, stride, n, l, scale)
             for b in range(max(blocks[s], n_squares * SIDE * SIDE), blocks[s + 1]):
                 n, j, c = degree[b] - own, start + column[b], scale[b]
-                whole = length[b] - length[b] % LANES
+                whole = length[b] - length[b] % HALF
                 for l in range(whole, length[b]):
                     product = c
                     for k in range(own, own + n):
@@ -549,7 +702,7 @@ def _rotate_tile(
     while half < n:
         for j in range(n):
             if not j & half:
-                for r in range(0, used, LANES):
+                for r in range(0, used, _lanes(u)):
                     _butterfly2(u, base + j * TILE + r, half * TILE)
         half *= 2
     for j in range(n):
@@ -694,7 +847,7 @@ def structured_rows(
             _spread(u, X[i], rotations[g, 0])
             for j in range(size):
                 u[j] *= rotations[g, 1, j]
-            for j in range(0, size, _SMALLEST):
+            for j in range(0, size, SMALLEST):
                 _gather64(v, j, u, permutations[g], j)
             _transform_strides(v, 0, size)
             for b in range(g * in_group, min((g + 1) * in_group, n_blocks)):

@@ -19,7 +19,8 @@ down-projection of CRAFT s.3.3 in the same loop, without a vector of D features 
 fold into far fewer columns, most features are computed in squares, which share products.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -28,8 +29,9 @@ import numpy as np
 from craftmaps.loops import hadamard
 from craftmaps.maps.parts.base import check_facts, is_sorted, is_whole, is_within
 from craftmaps.maps.parts.columns import NO_COLUMN, onnx_columns
-from craftmaps.maps.parts.hadamard_runs import N_SIGNS, SLICE, draw_rotations, folded, joined, runs
+from craftmaps.maps.parts.hadamard_runs import N_SIGNS, SLICE, folded, joined, runs
 from craftmaps.maps.parts.hadamard_squares import Shape, are_squares, squares
+from craftmaps.maps.parts.rotations import draw_rotations, moves_of
 from craftmaps.storage.packing import storable
 from craftmaps.threads import dense_block, for_each_block
 from craftmaps.validation import is_integer
@@ -101,7 +103,7 @@ class HadamardProducts:
                 pieces.append(piece)
             column += parts * int(counts[n])
             if wraps:
-                column += -column % hadamard.LANES  # whole vectors, until the fold wraps around
+                column += -column % hadamard.HALF  # whole vectors, until the fold wraps around
         drawn = joined(pieces)
         first = 1 if fold else 0  # the first factor of a fold is a sign
         signs = rng.choice([-1.0, 1.0], size if shape else first * (N_SIGNS + SLICE))
@@ -148,20 +150,22 @@ class HadamardProducts:
     def fill(self, X: Any, out: np.ndarray) -> None:
         """Write the features of the rows of X into `out`; columns without features become 0."""
         dtype = out.dtype
+        whole = self._whole
         drawn = hadamard.Blocks(
-            self.gather,
-            self.rotations,
-            self.blocks,
-            self.degree,
-            self.length,
-            self.column.astype(np.int64, copy=False),
-            self.scale.astype(dtype),
-            self.offset.astype(np.int64, copy=False),
-            min(self.gather.shape[1], SLICE),
-            self.n_squares,
+            whole.gather,
+            whole.rotations,
+            whole.blocks,
+            whole.degree,
+            whole.length,
+            whole.column.astype(np.int64, copy=False),
+            whole.scale.astype(dtype),
+            whole.offset.astype(np.int64, copy=False),
+            min(whole.gather.shape[1], SLICE),
+            whole.n_squares,
         )
         signs = self.signs.astype(dtype) if len(self.signs) else None  # there is a fold, or not
-        product = hadamard.product_tiles if self._in_tiles(out) else hadamard.product_rows
+        moves = self._moves(X.shape[1]) if dtype == np.float32 else hadamard.NO_MOVES
+        in_tiles = self._in_tiles(out)
         unused = self._unused_columns(out.shape[1]) if signs is None else None
 
         def task(start: int, stop: int) -> None:
@@ -170,18 +174,58 @@ class HadamardProducts:
                 target[:, unused] = 0
             if self.complex_to_real:
                 hadamard.complex_product_rows(rows, drawn, target)
+            elif in_tiles:
+                hadamard.product_tiles(rows, drawn, signs, target)
             else:
-                product(rows, drawn, signs, target)
+                hadamard.product_rows(rows, drawn, *moves, signs, target)
 
         # A block of the output is at most a large page of memory, which is cleared as a whole.
         row_bytes = dtype.itemsize * max(X.shape[1], out.shape[1] // 2)
         for_each_block(task, X.shape[0], row_bytes)
 
+    def _moves(self, d: int) -> hadamard.Moves:
+        """Return the rotations of rows with d columns in the form that loops read fastest."""
+        if d not in self._known_moves:
+            self._known_moves[d] = (
+                moves_of(self.gather, d) if hadamard.can_move() else hadamard.NO_MOVES
+            )
+        return self._known_moves[d]
+
+    @cached_property
+    def _known_moves(self) -> dict[int, hadamard.Moves]:
+        return {}
+
+    @cached_property
+    def _whole(self) -> "HadamardProducts":
+        """The same products, where the lengths of squares are multiples of `LANES`.
+
+        Squares in files of 0.2.0 may be longer by eight features, which become blocks of their own.
+        """
+        in_squares = np.arange(len(self.length)) < self.n_squares * hadamard.SIDE**2
+        rest = np.where(in_squares, self.length % hadamard.LANES, 0)
+        (cut,) = rest.nonzero()
+        if not len(cut):
+            return self
+        length = self.length - rest
+        first, at = length[cut], self.blocks[1]
+        return replace(
+            self,
+            blocks=self.blocks + len(cut) * (np.arange(len(self.blocks)) > 0),
+            degree=np.insert(self.degree, at, self.degree[cut]),
+            length=np.insert(length, at, rest[cut]),
+            column=np.insert(self.column, at, self.column[cut] + first),
+            scale=np.insert(self.scale, at, self.scale[cut]),
+            offset=np.insert(self.offset, at, self.offset[cut] + first[:, None], axis=0),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # no caches
+
     def _in_tiles(self, out: np.ndarray) -> bool:
         """Whether runs of features are so short that processing rows side by side is faster."""
         size = self.gather.shape[1]
         fits = hadamard.TILE * out.shape[1] * out.dtype.itemsize <= _MAX_TILE_BYTES
-        return bool(size < hadamard.LANES or (size < hadamard.LANES**2 and fits))
+        return bool(size < hadamard.HALF or (size < hadamard.SMALLEST and fits))
 
     def _unused_columns(self, n_columns: int) -> np.ndarray:
         """Return the columns that no block writes to."""

@@ -1,10 +1,10 @@
-"""Draw the features of `HadamardProducts`: runs, their columns in a fold, and rotations."""
+"""Draw the features of `HadamardProducts`: runs, and their columns in a fold."""
 
 import math
 
 import numpy as np
 
-from craftmaps.loops.hadamard import LANES
+from craftmaps.loops.hadamard import HALF
 
 SLICE = 256  # features computed at a time; rotated rows repeat this many entries at their end
 N_SIGNS = 1024  # size of the table from which slices of a fold take their signs
@@ -16,7 +16,7 @@ def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, n
 
     The offsets (o_1, ..., o_n) define a run up to a common shift, so there are size^(n-1) runs.
     """
-    n_runs, step = -(-count // size), aligned_step(n, count, size)
+    n_runs, step = -(-count // size), aligned_step(n, count, size, HALF)
     choices = (size // step) ** (n - 1)
     n_sets = -(-n_runs // choices)
     if choices < _MAX_DISTINCT_RUNS:
@@ -47,15 +47,16 @@ def runs(n: int, count: int, size: int, rng: np.random.Generator) -> dict[str, n
     }
 
 
-def aligned_step(n: int, count: int, size: int) -> int:
+def aligned_step(n: int, count: int, size: int, lanes: int) -> int:
     """Return the step of the offsets of `count` features of degree n.
 
-    Multiples of eight keep vector loads aligned. If there are too few of them, the step is smaller,
-    because two runs are correlated if their offsets differ by the same number in two factors.
+    Multiples of the `lanes` of a vector keep loads aligned. If there are too few of them, the step
+    is smaller, because two runs are correlated if their offsets differ by the same number in two
+    factors.
     """
     n_runs = -(-count // size)
-    alike = 8 * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
-    return 8 if size >= 64 and n_runs <= (size // 8) ** (n - 1) and alike < 0.25 else 1
+    alike = lanes * n_runs * math.comb(n, 2) / (size * 2 ** (n - 2)) if n > 2 else 0.0
+    return lanes if size >= 64 and n_runs <= (size // lanes) ** (n - 1) and alike < 0.25 else 1
 
 
 def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -87,10 +88,8 @@ def folded(
     first = np.maximum(0, cut * fold - place[block])
     last = np.minimum(drawn["length"][block], (cut + 1) * fold - place[block])
     offset = drawn["offset"][block] + first[:, None]
-    if own_signs:
-        table = offset[:, :1]
-    else:
-        table = LANES * rng.integers(0, N_SIGNS // LANES, (len(block), 1))
+    drawn_signs = None if own_signs else rng.integers(0, N_SIGNS // HALF, (len(block), 1))
+    table = offset[:, :1] if drawn_signs is None else HALF * drawn_signs
     return {
         "set": drawn["set"][block],
         "factors": drawn["factors"][block],
@@ -99,18 +98,3 @@ def folded(
         "scale": drawn["scale"][block] * rng.choice([-1.0, 1.0], len(block)),
         "offset": np.concatenate([table, offset], axis=1),
     }
-
-
-def draw_rotations(
-    n_factors: int, d: int, size: int, parts: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Draw indices into (x, -x, 0) for each real rotation: its signs, permutation and padding."""
-    gather = np.full((n_factors * parts, size), 2 * d, dtype=np.uint32)
-    for k in range(n_factors):
-        places = rng.permutation(size)[:d]
-        signs = rng.integers(0, 2 * parts, d)
-        signed = np.arange(d) + d * (signs % 2)
-        for part in range(parts):
-            chosen = signs // 2 == part
-            gather[k * parts + part, places[chosen]] = signed[chosen]
-    return gather

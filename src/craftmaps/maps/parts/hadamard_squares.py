@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from craftmaps.loops.hadamard import GROUPS, LANES, MAX_FACTORS, SIDE, meeting
+from craftmaps.loops.hadamard import GROUPS, HALF, LANES, MAX_FACTORS, SIDE, meeting
 from craftmaps.maps.parts.hadamard_runs import SLICE, aligned_step
 
 _IN_SQUARE = SIDE * SIDE
@@ -137,7 +137,7 @@ def _offsets(n: int, lengths: np.ndarray, shape: Shape, rng: np.random.Generator
     different order for each factor.
     """
     size, longest = shape.size, shape.longest
-    step = aligned_step(n, _IN_SQUARE * int(lengths.sum()), size)
+    step = aligned_step(n, _IN_SQUARE * int(lengths.sum()), size, LANES)
     n_slices = size // longest // SIDE * SIDE
     n_rounds = -(-SIDE * len(lengths) // n_slices)
     order = rng.permuted(np.tile(np.arange(n_slices), (n_rounds, n, 1)), axis=2)
@@ -194,7 +194,7 @@ def are_squares(
         ((n >= 2) & (n <= 2 * MAX_FACTORS)).all()
         and (degree == degree[:, :1, :1]).all()
         and (length == length[:, :1, :1]).all()
-        and not (length % LANES).any()
+        and not (length % HALF).any()
         and in_groups.all()
         and (P[:, :, :1] == P).all()
         and (Q[:, :1] == Q).all()
