@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor, LogisticRegression, QuantileRegressor
 from sklearn.metrics import log_loss, mean_pinball_loss
@@ -292,7 +293,7 @@ def test_many_separable_classes_are_learned_to_the_end():
     for tol in (1e-4, 1e-8):
         model = KernelClassifier(None, alpha=1e-3, tol=tol, max_passes=1000).fit(rows, y)
         weights = model.solution_.coef
-        loss = 900 * log_loss(y, model.predict_proba(rows))
+        loss = 900 * log_loss(y, softmax(model.decision_function(rows), axis=1))
         objectives.append(loss + 1e-3 / 2 * np.square(weights).sum())
     assert objectives[0] < 1.02 * objectives[1]
 
@@ -485,3 +486,17 @@ def test_only_sums_can_be_resumed(tmp_path):
         tmp_path / "model.craft", resumable=True
     )
     assert craftmaps.load(tmp_path / "model.craft").partial_fit(X, FOUR).n_samples_seen_ == 800
+
+
+def test_few_separable_rows_do_not_make_the_log_loss_certain():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1030, 3))
+    y = X[:, 0] + 0.7 * rng.standard_normal(1030) > 0
+    right = np.flatnonzero(y == (X[:, 0] > 0))[:12]  # by chance, these rows are easy to separate
+    model = KernelClassifier(None, loss="log").fit(X[right], y[right])
+    assert model.temperature_ < 0.5
+    certain = np.column_stack([np.zeros(1000), model.decision_function(X[30:])])
+    tempered = log_loss(y[30:], model.predict_proba(X[30:]))
+    assert tempered < 0.5 * log_loss(y[30:], softmax(certain, axis=1))
+    many = KernelClassifier(None, loss="log").fit(X, y)
+    assert 0.9 < many.temperature_ <= 1

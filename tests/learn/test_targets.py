@@ -87,3 +87,11 @@ def test_what_is_not_rows_is_named(model, rows, way_out):
 def test_the_name_of_a_column_is_no_target():
     with pytest.raises(ValueError, match=r"y is the text 'b'; .*table\['b'\]"):
         KernelRegressor(None).fit(pd.DataFrame(X, columns=["a", "b"]), "b")
+
+
+def test_targets_whose_squares_vanish_are_refused():
+    with pytest.raises(ValueError, match=r"squares are too small.*multiply them"):
+        KernelRegressor(None).fit(X, 1e-300 * X[:, 0])
+    predicted = KernelRegressor(None).fit(X, 1e-100 * X[:, 0]).predict(X)
+    np.testing.assert_allclose(1e100 * predicted, X[:, 0], atol=0.05)
+    KernelRegressor(None).fit(X, np.zeros(60))

@@ -102,18 +102,23 @@ class RowSample:
         self._priority = every[best]
 
 
-def temperature(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
+def temperature(
+    scores: np.ndarray, labels: np.ndarray, weights: np.ndarray, share_of_rules: float = 0.0
+) -> float:
     """Return the t that minimizes the log-loss of softmax(t scores).
 
     Each label is given one chance in n + 2 of being any class (n is the total weight), so that a
-    few rows without a mistake do not make the classifier certain.
+    few rows without a mistake do not make the classifier certain. That is the expected share of
+    mistakes after n rows without one, if all shares are equally likely at first. If classes follow
+    rules without any mistake in a given share of all tables, the chance falls like 1 / n^2.
     """
     total = float(weights.sum())
     centred = scores - scores.mean(axis=1, keepdims=True)
     spread = np.sqrt(weights @ np.square(centred).mean(axis=1) / total) if total else 0.0
     if not spread:
         return 1.0
-    share, doubt = weights / total, 1 / (total + 2)
+    slab = (1 - share_of_rules) / (total + 1)  # probability that other tables show no mistake
+    share, doubt = weights / total, slab / (slab + share_of_rules) / (total + 2)
     wanted = (1 - doubt) * centred[np.arange(len(labels)), labels]  # centred scores have mean 0
 
     def slope(log_t: float) -> float:

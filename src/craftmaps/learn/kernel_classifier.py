@@ -20,6 +20,7 @@ from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
+_SHARE_OF_RULES = 0.05  # share of tables whose classes follow rules without mistakes
 LOSSES = ("auto", "log", "squared")
 
 
@@ -231,23 +232,27 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         return super()._row_weights(weights, targets)
 
     def _finish(self, fit: Fit, end: np.ndarray, alpha: float) -> None:
-        """Probabilities of the log-loss need no temperature, but bits of a code are dependent."""
+        """Learn the temperature, which never makes probabilities of the log-loss more certain.
+
+        They need no temperature if rows suffice. But few rows may be separable by chance. Bits of a
+        code are dependent, so their probabilities need a temperature in any case.
+        """
         rows = fit.held_out(end, alpha, JUDGING_TOLERANCE, self.max_passes)
-        factor = None if isinstance(self._code, CodeMatrix) else 1.0
-        self.learn_errors(rows.predicted, rows.y, rows.weights, factor)
+        coded = isinstance(self._code, CodeMatrix)
+        self.learn_errors(rows.predicted, rows.y, rows.weights, np.inf if coded else 1.0)
 
     def learn_errors(
         self,
         predicted: np.ndarray,
         targets: np.ndarray,
         weights: np.ndarray,
-        factor: float | None = None,
+        largest: float = np.inf,
     ) -> None:
-        """Learn the temperature, unless it is given as `factor`, and scores for sets of classes."""
+        """Learn the temperature, at most the given one, and scores for sets of classes."""
         scores = self._code.scores(predicted)
         self._judge(scores, targets)
-        if factor is None:
-            factor = temperature(scores, targets, weights)
+        rules = 0.0 if np.isinf(largest) else _SHARE_OF_RULES
+        factor = min(largest, temperature(scores, targets, weights, rules))
         self._stream.temperature = factor
         self._stream.conformal = set_scores(softmax(factor * scores, axis=1), targets, weights)
 

@@ -9,8 +9,10 @@ from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.kernel_machine import KernelMachine
 from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
+from craftmaps.learn.one_pass import Loss as Scores
 from craftmaps.learn.regressor import OnePassRegressor
 from craftmaps.learn.solvers.solution import limits_around, mean_and_spread
+from craftmaps.search.targets import weights_of_choice
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice, is_number
 
@@ -132,6 +134,14 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
     @property
     def _task(self) -> str:
         return "regression"
+
+    def _loss(self, targets: np.ndarray, weights: np.ndarray) -> Scores | None:
+        """Mean squared errors in which no few rows decide."""
+        Y = targets.reshape(len(targets), -1)
+        if not weights.any():
+            return None
+        lowered = weights_of_choice(Y, weights)
+        return lambda predicted: np.average((Y - predicted) ** 2, axis=0, weights=lowered)
 
     def _new_loss(self, fit: Fit) -> Loss:
         """The loss with the scale of its residuals, which repeated fits of this loss find."""

@@ -15,6 +15,8 @@ from craftmaps.learn.stored import check_regressor
 from craftmaps.storage.packing import storable
 from craftmaps.validation import FLOATS, check_squares
 
+_LEAST_TARGET = 1e-140  # squares of smaller targets have few digits in float64, or are 0
+
 
 @storable
 class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
@@ -167,6 +169,12 @@ class OnePassRegressor(MultiOutputMixin, RegressorMixin, Bands):
             raise ValueError(f"y has {targets.shape[1]} targets, but had {self._n_targets} before.")
         targets = targets.astype(np.float64)
         check_squares("y", targets)
+        largest = float(np.abs(targets).max(initial=0.0))
+        if 0 < largest < _LEAST_TARGET:
+            raise ValueError(
+                f"y has values up to {largest:.3g}, whose squares are too small for "
+                f"{targets.dtype}; multiply them by a large number first."
+            )
         return targets
 
     @property

@@ -66,7 +66,8 @@ class AutoMap(FeatureMap):
         The best penalty of kernel ridge regression in the search. Learners start their own search
         for alpha from it.
     target_ends_ : ndarray of shape (2, n_targets) or None
-        The least and the largest target; None for classes.
+        The least and the largest target, which limit predictions; None for classes, and for a
+        linear model.
 
     See Also
     --------
@@ -129,29 +130,30 @@ class AutoMap(FeatureMap):
         if len(y) != X.shape[0]:
             raise ValueError(f"y has {len(y)} targets for the {X.shape[0]} rows of X.")
         classification = is_classification(self.task, y)
-        chosen, report, alpha = self._searched(X, y, classification, rng)
-        fitted = chosen.fit(X, y)
+        seed = int(rng.integers(2**31))
+        chosen, size, report, alpha = self._searched(X, y, classification, rng, seed)
+        fitted = feature_map(chosen, size, X.shape[0], seed).fit(X, y)
         return {
             "feature_map_": fitted,
             "report_": report,
             "alpha_": alpha,
-            "target_ends_": None if classification else _ends(y),
+            "target_ends_": None if classification or chosen.is_linear else _ends(y),
             "_n_features_out": int(fitted._n_features_out),
         }
 
     def _searched(
-        self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator
-    ) -> tuple[FeatureMap, Report | None, float | None]:
-        """Return the map to fit, the report of the search, and the best penalty."""
+        self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator, seed: int
+    ) -> tuple[Candidate, int, Report | None, float | None]:
+        """Return the best candidate, its size, the report of the search, and the best penalty."""
         shape = self._shape_of_images(X)
-        budget, seed = Budget.parse(self.budget), int(rng.integers(2**31))
+        budget = Budget.parse(self.budget)
         total = max(X.shape[0], self.n_rows or 0)
         limit = None if budget.seconds is None else _SHARE_OF_SEARCH * budget.seconds
         clock = Clock(limit)
         if X.shape[0] < MIN_ROWS or is_constant(X) or is_constant(y):
             columns = "none" if sparse.issparse(X) else "standard"
             plain = Candidate(Scaling(columns), Matern(gamma="median"))
-            return feature_map(plain, self.n_components, X.shape[0], seed), None, None
+            return plain, self.n_components, None, None
         rows = Rows(X, y, classification, rng)
         rounds = halving(rows, clock, shape)
         left = (budget.seconds or np.inf) - clock.elapsed
@@ -165,7 +167,7 @@ class AutoMap(FeatureMap):
         alpha = best.alpha if np.isfinite(best.alpha) else None  # infinite if the mean is best
         if best.candidate.is_linear:
             size = min(size, X.shape[1] + 1)  # the dimension of all linear functions
-        return feature_map(best.candidate, size, X.shape[0], seed), report, alpha
+        return best.candidate, size, report, alpha
 
     def _shape_of_images(self, X: Any) -> tuple[int, int] | None:
         if self.images is False:

@@ -204,9 +204,10 @@ def _optimism(rounds: list[list[Trial]], n_rows: int) -> float:
 
 
 def _linear(rounds: list[list[Trial]]) -> tuple[float, float] | None:
-    """Return the error of a linear model and the least error in the last round that has both."""
+    """Return the errors of a linear model and the best kernel in the last round that has both."""
     for trials in reversed(rounds):
-        for trial in trials:
-            if trial.candidate.is_linear:
-                return trial.error, trials[0].error
+        plain = [trial.error for trial in trials if trial.candidate.is_linear]
+        kernels = [trial.error for trial in trials if not trial.candidate.is_linear]
+        if plain and kernels:
+            return plain[0], kernels[0]
     return None

@@ -7,6 +7,7 @@ from craftmaps.search.candidates import Candidate, candidates, linear, neighbors
 from craftmaps.search.clock import Clock
 from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
+from craftmaps.search.selection import is_as_good
 from craftmaps.search.trend import with_trend
 from craftmaps.search.trials import Rows, Trial
 
@@ -57,17 +58,26 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
     linear_trials = rows.judged(plain, n)
     if clock.has_time:
         last = with_trend(rows, last, linear_trials)
-    rounds.append(_beside_linear(last, linear_trials))
+    rounds.append(_beside_linear(rounds, last, linear_trials, every_row=n == len(rows)))
     return rounds
 
 
-def _beside_linear(trials: list[Trial], plain: list[Trial]) -> list[Trial]:
-    """Add the trial of a linear model, which comes first only if it is clearly better.
+def _beside_linear(
+    rounds: list[list[Trial]], last: list[Trial], plain: list[Trial], every_row: bool
+) -> list[Trial]:
+    """Add the trial of a linear model to the last round.
 
-    The predictions of a linear model grow without bound outside the training range.
+    If every row was used, it comes first unless the choice among the kernels should be better on
+    other rows. If more rows follow, kernels learn more from them than a linear model does, so it
+    must be clearly better.
     """
-    clear = plain and plain[0].score < _CLEARLY_LINEAR * trials[0].score
-    return plain + trials if clear else trials + plain
+    if not plain:
+        return last
+    if every_row:
+        is_first = is_as_good(plain[0], [*rounds, last])
+    else:
+        is_first = plain[0].score < _CLEARLY_LINEAR * last[0].score
+    return plain + last if is_first else last + plain
 
 
 def _new_round(rows: Rows, before: list[Trial], tried: list[Candidate], n: int) -> list[Trial]:

@@ -9,6 +9,7 @@ import numpy as np
 from craftmaps.search.prediction_error import interval_of_rmse, interval_of_share
 from craftmaps.validation import check_choice, is_continuous
 
+_MOST_DEVIATION = 20.0  # in variances; one row in 100,000 of a normal target has more
 _HALF_A_ROW = 0.5  # added to a count of errors, because 0 of a few rows is not an error of 0
 
 
@@ -65,6 +66,10 @@ class Targets:
     def _variance(self) -> float:
         return float(self.Y.var(axis=0).mean()) or 1.0
 
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        return weights_of_choice(self.Y)
+
     def wrong(self, predicted: np.ndarray) -> np.ndarray:
         """Return, for each row, whether its predicted class is wrong."""
         return np.asarray(self._labels_of(predicted) != self.labels)
@@ -77,7 +82,9 @@ class Targets:
 
     def score(self, predicted: np.ndarray) -> float:
         """Return the score that compares candidates, see `score_of`; less is better."""
-        return float(score_of(self.losses(predicted).mean(axis=0), len(self)))
+        weights = None if self.n_classes else self._weights
+        means = np.average(self.losses(predicted), axis=0, weights=weights)
+        return float(score_of(means, len(self)))
 
     def losses(self, predicted: np.ndarray) -> np.ndarray:
         """Return the losses of each row, whose means give the error and the score.
@@ -98,6 +105,21 @@ class Targets:
 
     def _labels_of(self, Y: np.ndarray) -> np.ndarray:
         return (Y[:, 0] > 0).astype(np.int64) if Y.shape[1] == 1 else Y.argmax(axis=1)
+
+
+def weights_of_choice(Y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return weights of rows in a choice among models, so that a few rows do not decide.
+
+    If targets have heavy tails, one or two far targets can make up most of the mean squared error,
+    and the best model for these rows is best by chance. The weight of a row with a squared
+    deviation of more than 20 variances is lowered, as if it deviated by 20 variances. The model
+    itself is fitted to all rows with their own weights.
+    """
+    squares = (Y - np.average(Y, axis=0, weights=weights)) ** 2
+    variance = np.average(squares, axis=0, weights=weights)
+    deviations = np.mean(squares / np.where(variance > 0, variance, 1), axis=1)
+    lowered = np.minimum(1.0, _MOST_DEVIATION / np.maximum(deviations, 1.0))
+    return np.asarray(lowered if weights is None else lowered * weights)
 
 
 def score_of(means: np.ndarray, n_rows: int) -> np.ndarray:

@@ -5,12 +5,15 @@ because nearly every row lies between others. So the rows at both ends of a line
 predicted from the rows in the middle, with a linear part and without.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from craftmaps.kernels import Polynomial, Sum
 from craftmaps.loops import cholesky
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.exact import factor, judge_unseen
+from craftmaps.search.preparation import Scaling
 from craftmaps.search.targets import Targets
 from craftmaps.search.trials import Rows, Trial
 
@@ -32,15 +35,26 @@ def with_trend(rows: Rows, trials: list[Trial], plain: list[Trial]) -> list[Tria
     targets = rows.targets(slice(n))
     if not plain or targets.n_classes or preparation.unit_norm or best.candidate.is_linear:
         return trials
-    prepared = rows.prepared(preparation, n)
-    with_line = with_linear_part(best.candidate, prepared.shape[1])
     ends = _ends(plain[0].candidate, rows, n)
-    before, after = (_losses(one, prepared, targets, ends) for one in (best.candidate, with_line))
+    before = _losses(best.candidate, rows, targets, ends)
+    n_columns = rows.prepared(preparation, n).shape[1]
+    tried = [with_linear_part(one, n_columns) for one in _in_a_line(best.candidate)]
+    losses = [_losses(one, rows, targets, ends) for one in tried]
+    first = min(range(len(tried)), key=lambda i: float(losses[i].mean()))
+    after = losses[first]
     if after.mean() > _CLEAR_GAIN * before.mean() or _deviations(before - after) < _DEVIATIONS:
         return trials
-    (trial,) = rows.judged([with_line], best.n_rows)
+    (trial,) = rows.judged([tried[first]], best.n_rows)
     is_as_good = _deviations((trial.losses - best.losses)[:, 0]) <= _AS_GOOD
     return [trial, *trials] if is_as_good else [*trials, trial]
+
+
+def _in_a_line(candidate: Candidate) -> list[Candidate]:
+    """Return the candidate, and the same with standard columns, whose lines stay straight."""
+    preparation = candidate.preparation
+    if not isinstance(preparation, Scaling) or preparation.columns != "quantile":
+        return [candidate]
+    return [candidate, replace(candidate, preparation=replace(preparation, columns="standard"))]
 
 
 def with_linear_part(candidate: Candidate, n_columns: int) -> Candidate:
@@ -60,10 +74,9 @@ def _ends(plain: Candidate, rows: Rows, n: int) -> np.ndarray:
     return np.asarray((predicted <= low) | (predicted >= high))
 
 
-def _losses(
-    candidate: Candidate, prepared: np.ndarray, targets: Targets, ends: np.ndarray
-) -> np.ndarray:
+def _losses(candidate: Candidate, rows: Rows, targets: Targets, ends: np.ndarray) -> np.ndarray:
     """Return the squared error of each row at the ends, predicted from all other rows."""
+    prepared = rows.prepared(candidate.preparation, len(targets))
     judged = judge_unseen(candidate.gram(prepared), targets, ends, candidate.alpha or 1.0)
     return np.asarray(np.mean((judged.predicted - targets.Y[ends]) ** 2, axis=1))
 
