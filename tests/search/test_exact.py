@@ -5,7 +5,9 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from craftmaps import Gaussian, Laplacian
-from craftmaps.search.exact import _SINGLE_ALPHA, _LeftOut, judge, judge_unseen
+from craftmaps.search.candidates import Candidate
+from craftmaps.search.exact import _SINGLE_PIVOT, _LeftOut, judge, judge_unseen
+from craftmaps.search.preparation import Scaling
 from craftmaps.search.targets import Targets
 
 
@@ -36,8 +38,9 @@ def test_single_precision_decides_as_double_does(kernel):
     X = rng.normal(size=(300, 2))
     targets = Targets.of(np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300), classification=False)
     K = kernel(X)
-    left_out = _LeftOut.of(K, targets.Y)
-    for alpha in (0.99 * _SINGLE_ALPHA, 1.01 * _SINGLE_ALPHA, 0.1):
+    left_out = _LeftOut(K, targets.Y)
+    for share in (0.01, 0.99, 1.01, 100.0):
+        alpha = share * _SINGLE_PIVOT
         inverse = np.linalg.inv(K + alpha * np.eye(300))
         coef = inverse @ (targets.Y - targets.Y.mean(axis=0))
         exact = targets.score(targets.Y - coef / inverse.diagonal()[:, None])
@@ -48,7 +51,7 @@ def test_unseen_rows_are_predicted_from_the_others_alone(rows):
     X, y = rows
     targets, kernel = Targets.of(y, classification=False), Gaussian(gamma=0.3)
     unseen = np.arange(len(X)) % 3 == 0
-    judged = judge_unseen(kernel(X), targets, unseen, near=0.01)
+    judged = judge_unseen(Candidate(Scaling(), kernel), X, targets, unseen, near=0.01)
     model = KernelRidge(kernel="precomputed", alpha=judged.alpha)
     middle = targets.Y[~unseen].mean()
     model.fit(kernel(X[~unseen]), targets.Y[~unseen] - middle)

@@ -7,15 +7,16 @@ from craftmaps.search.candidates import Candidate, candidates, linear, neighbors
 from craftmaps.search.clock import Clock
 from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
-from craftmaps.search.trend import with_trend
+from craftmaps.search.trend import deviations, with_trend
 from craftmaps.search.trials import Rows, Trial
 
-ROUND_ROWS = (400, 800, 1300)
-_FEW_ROUND_ROWS = (400, 700, 1100)  # for small tables, where a search of seconds is long
+ROUND_ROWS = (200, 400, 800, 1300)
+_FEW_ROUND_ROWS = (200, 400, 700, 1100)  # for small tables, where a search of seconds is long
 _FEW_ROWS = 2500
 _PREPARATION_ROWS = 5000  # rows that show which values of columns are rare
-_N_KEPT = (6, 2)  # candidates that survive the first and the second round
-_N_NEAR = (3, 1)  # survivors that are also tried with other widths
+_N_KEPT = (24, 6, 2)  # the most candidates that survive a round
+_N_NEAR = (0, 3, 1)  # survivors that are also tried with other widths
+_CERTAIN = 2.0  # standard errors by which squared errors must be larger than the best ones
 _SUM_SIZES = (2, 3, 4)  # numbers of kernels in a sum
 _CLEARLY_LINEAR = 0.97  # below this ratio of scores, a linear model is preferred to kernels
 _NEARLY_EQUAL = 1.01  # scores up to this ratio count as equal
@@ -37,13 +38,16 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
     ]
     rounds = [rows.judged(tried, n)]
     for size, n_kept, n_near in zip(sizes[1:], _N_KEPT, _N_NEAR, strict=True):
-        following = min(clock.affordable_rows(size, n_trials=2 * n_kept + 2), len(rows))
+        best = _possible(rounds[-1])[:n_kept]
+        n_trials = len(best) + 2 * n_near + 2
+        following = min(clock.affordable_rows(size, n_trials), len(rows))
         if following < n:
             break
-        n, best = following, rounds[-1][:n_kept]
+        n = following
         tried = [trial.candidate for trial in best]
         for trial in best[:n_near]:
-            tried += neighbors(trial.candidate)
+            near = neighbors(trial.candidate)
+            tried += [c for c in near if not any(c.is_nearly(other) for other in tried)]
         rounds.append(_new_round(rows, rounds[-1], tried, n))
     winner = rounds[-1][0].candidate
     weighted = with_metric(rows, rounds) if clock.has_time else None
@@ -54,11 +58,21 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
     last = _new_round(rows, rounds[-1], tried, n)
     plain = [linear(preparation) for preparation in prepared if not preparation.unit_norm][:1]
     last = steadiest_first(last) if 2 * n < len(rows) else last
-    linear_trials = rows.judged(plain, n)
+    linear_trials = rows.judged(plain, n, bar=last[0].score)
     if clock.has_time:
         last = with_trend(rows, last, linear_trials)
     rounds.append(_beside_linear(last, linear_trials))
     return rounds
+
+
+def _possible(trials: list[Trial]) -> list[Trial]:
+    """Return the trials whose squared errors are not clearly larger than those of the best one."""
+    worse = [(trial.losses - trials[0].losses)[:, -1] for trial in trials]
+    return [
+        trial
+        for trial, difference in zip(trials, worse, strict=True)
+        if deviations(difference) <= _CERTAIN
+    ]
 
 
 def _beside_linear(trials: list[Trial], plain: list[Trial]) -> list[Trial]:
