@@ -1,14 +1,18 @@
 """Leave-one-out predictions of exact kernels, and how predictions are judged."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from craftmaps import Gaussian, Laplacian
-from craftmaps.search.candidates import Candidate
+from craftmaps import Gaussian, Laplacian, Matern
+from craftmaps.search.candidates import Candidate, neighbors
 from craftmaps.search.exact import _SINGLE_PIVOT, _LeftOut, judge, judge_unseen
 from craftmaps.search.preparation import Scaling
+from craftmaps.search.rounds import _possible
 from craftmaps.search.targets import Targets
+from craftmaps.search.trials import Rows
 
 
 @pytest.fixture
@@ -100,3 +104,26 @@ def test_intervals_of_errors_cover():
     predicted = regression.Y + rng.normal(scale=0.5, size=(500, 1))
     low, high = regression.interval(predicted)
     assert low < regression.error(predicted) < high < 1.25 * low
+
+
+def test_neighbors_start_near_their_best_alpha():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(190, 2))
+    y = np.sin(2 * X[:, 0]) + 0.05 * rng.normal(size=190)
+    targets, kernel = Targets.of(y, classification=False), Matern(nu=1.5, gamma=0.2)
+    known = Candidate(Scaling(), kernel, judge(kernel(X), targets).alpha)
+    for near in neighbors(known):
+        K = near.gram(X)
+        first, unchanged = (
+            judge(K, targets, alpha, bar=0.0).score for alpha in (near.alpha, known.alpha)
+        )
+        assert first < 1.01 * judge(K, targets).score < 0.99 * unchanged
+
+
+def test_only_certain_losers_are_dropped():
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(200, 3)), rng.normal(size=200), False, rng)
+    (trial,) = rows.judged([Candidate(Scaling(), Laplacian(gamma=0.4))], 200)
+    worse = replace(trial, losses=trial.losses + 0.1)
+    unlucky = replace(trial, losses=trial.losses + 20 * (np.arange(200) == 0)[:, None])
+    assert _possible([trial, worse, unlucky]) == [trial, unlucky]

@@ -19,7 +19,6 @@ _INVERSE_LENGTHS: dict[str, tuple[float, ...]] = {
 _DEGREES = (1, 3, 5)
 STEP = 2.0  # ratio of neighboring widths
 _SAME_WIDTH = 0.98  # ratio of widths above which kernels are the same
-_POWERS = {Laplacian: 1.0, Gaussian: 2.0}  # see `_alphas`; a power for Gaussian kernels that works
 
 
 @dataclass(frozen=True)
@@ -111,15 +110,20 @@ def _alphas(candidate: Candidate) -> tuple[float | None, float | None]:
     """Return alphas to start with for a kernel that is one step wider or narrower.
 
     The spectrum of a kernel of smoothness nu falls with the power -2 nu - d of the frequency, so
-    that of a kernel that is s times wider is s^(2 nu) times smaller at high frequencies.
+    that of a kernel that is s times wider is s^(2 nu) times smaller at high frequencies. Other
+    kernels keep alpha. A wide Gaussian kernel with a tiny alpha loses digits.
     """
     if candidate.alpha is None:
         return None, None
     terms = candidate.kernel.kernels if isinstance(candidate.kernel, Sum) else [candidate.kernel]
-    power = min(
-        2 * term.nu if isinstance(term, Matern) else _POWERS.get(type(term), 0.0) for term in terms
-    )
+    power = min(2 * _smoothness(term) for term in terms)
     return candidate.alpha / STEP**power, candidate.alpha * STEP**power
+
+
+def _smoothness(kernel: Any) -> float:
+    if isinstance(kernel, Matern):
+        return float(kernel.nu)
+    return 0.5 if isinstance(kernel, Laplacian) else 0.0
 
 
 def _widened(kernel: Any, factor: float) -> Any:

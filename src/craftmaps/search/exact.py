@@ -133,7 +133,9 @@ def _walked(
             if following.score >= share * best.score:
                 break
             best, place = following, place + step
-        if best is not first or falls:  # if scores fall a little on one side, they rise on the other
+        if (
+            best is not first or falls
+        ):  # if scores fall a little on one side, they rise on the other
             break
     return best
 

@@ -76,7 +76,7 @@ def _raced(courses: list["_Course"], plain: float) -> "_Course | None":
 
 
 def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
-    """Return the best candidates with gradients, with rotations, and with levels."""
+    """Return the best candidates with gradients, rotations, smooth gradients, and levels."""
     hopeful = [
         trial.candidate
         for trials in reversed(rounds)
@@ -85,8 +85,10 @@ def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
     ]
     hopeful = [c for c in hopeful if has_gradients(c, rows.prepared(c.preparation, n))]
     rotated = [c for c in hopeful if can_rotate(c, rows.prepared(c.preparation, n))]
+    # A rough kernel may predict better without a metric, but its gradients are noisy.
+    smooth = [c for c in rotated if not (isinstance(c.kernel, Matern) and c.kernel.nu <= 0.5)]
     leveled = [c for c in rotated if c.preparation.levels]
-    starts = hopeful[:1] + rotated[:1] + leveled[:1]
+    starts = hopeful[:1] + rotated[:1] + smooth[:1] + leveled[:1]
     return list({candidate.key: candidate for candidate in starts}.values())
 
 

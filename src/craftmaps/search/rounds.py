@@ -37,8 +37,9 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
         for candidate in candidates(preparation, rows.prepared(preparation, n))
     ]
     rounds = [rows.judged(tried, n)]
+    survivors = _possible(rounds[0])
     for size, n_kept, n_near in zip(sizes[1:], _N_KEPT, _N_NEAR, strict=True):
-        best = _possible(rounds[-1])[:n_kept]
+        best = survivors[:n_kept]
         n_trials = len(best) + 2 * n_near + 2
         following = min(clock.affordable_rows(size, n_trials), len(rows))
         if following < n:
@@ -48,14 +49,15 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
         for trial in best[:n_near]:
             near = neighbors(trial.candidate)
             tried += [c for c in near if not any(c.is_nearly(other) for other in tried)]
-        rounds.append(_new_round(rows, rounds[-1], tried, n))
+        survivors = _new_round(rows, rounds[-1], tried, n)
+        rounds.append(survivors)
     winner = rounds[-1][0].candidate
     weighted = with_metric(rows, rounds) if clock.has_time else None
     leading = winner if weighted is None else weighted
-    tried = [winner, leading, *sums(rounds, leading)]
-    if weighted is not None:
-        tried += neighbors(weighted)
-    last = _new_round(rows, rounds[-1], tried, n)
+    optional = sums(rounds, leading) + ([] if weighted is None else neighbors(weighted))
+    if clock.affordable_rows(n, n_trials=len(optional) + 1) < n:
+        optional = []
+    last = _new_round(rows, rounds[-1], [winner, leading, *optional], n)
     plain = [linear(preparation) for preparation in prepared if not preparation.unit_norm][:1]
     last = steadiest_first(last) if 2 * n < len(rows) else last
     linear_trials = rows.judged(plain, n, bar=last[0].score)
