@@ -16,7 +16,8 @@ _FEW_ROWS = 2500
 _PREPARATION_ROWS = 5000  # rows that show which values of columns are rare
 _N_KEPT = (24, 6, 2)  # the most candidates that survive a round
 _N_NEAR = (0, 3, 1)  # survivors that are also tried with other widths
-_CERTAIN = 2.0  # standard errors by which squared errors must be larger than the best ones
+_CERTAIN = 2.0  # standard errors by which the losses of a certain loser are larger
+_HALF_A_ROW = 0.5  # the least sum of losses, because all of them may be 0
 _SUM_SIZES = (2, 3, 4)  # numbers of kernels in a sum
 _CLEARLY_LINEAR = 0.97  # below this ratio of scores, a linear model is preferred to kernels
 _NEARLY_EQUAL = 1.01  # scores up to this ratio count as equal
@@ -68,8 +69,10 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
 
 
 def _possible(trials: list[Trial]) -> list[Trial]:
-    """Return the trials whose squared errors are not clearly larger than those of the best one."""
-    worse = [(trial.losses - trials[0].losses)[:, -1] for trial in trials]
+    """Return the trials whose losses are not clearly larger than those of the best one."""
+    best = trials[0].losses
+    scale = np.maximum(best.mean(axis=0), _HALF_A_ROW / len(best))  # both losses of classes count
+    worse = [((trial.losses - best) / scale).sum(axis=1) for trial in trials]
     return [
         trial
         for trial, difference in zip(trials, worse, strict=True)
