@@ -76,7 +76,7 @@ def _raced(courses: list["_Course"], plain: float) -> "_Course | None":
 
 
 def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
-    """Return the best candidates with gradients, rotations, smooth gradients, and levels."""
+    """Return the best candidates of several kinds from which a metric may be learned."""
     hopeful = [
         trial.candidate
         for trials in reversed(rounds)
@@ -88,7 +88,9 @@ def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
     # A rough kernel may predict better without a metric, but its gradients are noisy.
     smooth = [c for c in rotated if not (isinstance(c.kernel, Matern) and c.kernel.nu <= 0.5)]
     leveled = [c for c in rotated if c.preparation.levels]
-    starts = hopeful[:1] + rotated[:1] + smooth[:1] + leveled[:1]
+    # In rows of equal length, the columns that do not matter shorten the others.
+    unscaled = [c for c in smooth if not c.preparation.unit_norm]
+    starts = hopeful[:1] + rotated[:1] + smooth[:1] + unscaled[:1] + leveled[:1]
     return list({candidate.key: candidate for candidate in starts}.values())
 
 
