@@ -184,18 +184,26 @@ def at_most_threads(threads: int) -> Iterator[None]:
         _allowed.threads = before
 
 
-def on_threads(task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def on_threads(
+    task: Callable[[Any], Any], items: Sequence[Any], at_once: int | None = None
+) -> list[Any]:
     """Return the results of `task` for all items, with one item at a time on each thread.
 
-    Loops and BLAS calls inside a task are serial, which is faster for many small matrices.
+    Loops and BLAS calls inside a task are serial, which is faster for many small matrices. For
+    large ones, `at_once` limits how many tasks hold memory at a time, and they share the threads.
     """
+    threads = n_threads()
+    workers = max(1, min(threads, len(items), at_once or threads))
+    share = 1 if at_once is None else threads // workers
 
     def alone(item: Any) -> Any:
-        with at_most_threads(1):
+        with at_most_threads(share):
             return task(item)
 
-    with at_most_threads(1):
-        pool = ThreadPoolExecutor(max(1, min(config.NUMBA_NUM_THREADS, len(items))))
+    with at_most_threads(share):
+        if workers == 1:
+            return [task(item) for item in items]
+        pool = ThreadPoolExecutor(workers)
         try:
             return list(pool.map(alone, items))
         finally:

@@ -13,10 +13,8 @@ from sklearn.utils.validation import validate_data
 
 FLOATS = (np.float64, np.float32)
 MAX_CLASSES_OF_NUMBERS = 100  # whole numbers with more distinct values are not labels
-_FEW_CLASSES = (
-    10  # whole numbers with so few distinct values are labels, however few rows there are
-)
-_ROWS_PER_CLASS = 10  # whole numbers with fewer rows for each distinct value are not labels
+_FEW_CLASSES = 10  # whole numbers of a file with so few distinct values are always labels,
+_ROWS_PER_CLASS = 10  # and with more, if there are so many rows for each
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -130,15 +128,17 @@ def _is_library(module: str) -> bool:
 def is_continuous(y: Any, n_rows: float | None = None) -> bool:
     """Return whether the targets are continuous numbers rather than labels.
 
-    Whole numbers are labels if they have at most 10 distinct values, or at most 100 that occur in
-    10 rows each on average. With `n_rows`, y holds the distinct targets of so many rows.
+    Whole numbers are labels if they have at most 100 distinct values. With `n_rows`, y holds the
+    distinct targets of so many rows, of which nothing else is known: whole numbers are then labels
+    if they have at most 10 distinct values, or at most 100 that occur in 10 rows each on average.
     """
     y = np.asarray(y)
     if y.dtype.kind not in "fiu":
         return False
-    most = max(_FEW_CLASSES, (len(y) if n_rows is None else n_rows) / _ROWS_PER_CLASS)
-    is_whole = bool((y == np.floor(y)).all())
-    return not is_whole or len(np.unique(y)) > min(MAX_CLASSES_OF_NUMBERS, most)
+    most: float = MAX_CLASSES_OF_NUMBERS
+    if n_rows is not None:
+        most = min(most, max(_FEW_CLASSES, n_rows / _ROWS_PER_CLASS))
+    return bool((y != np.floor(y)).any()) or len(np.unique(y)) > most
 
 
 def check_number(

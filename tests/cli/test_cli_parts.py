@@ -306,6 +306,7 @@ def test_names_derive_from_the_public_classes():
     assert {"poly", "exp", "rbf", "laplacian", "cauchy", "matern", "vovk-real"} <= known
     with pytest.raises(BadParameter, match=r"'krfat' is not one of .*craft.*nystroem"):
         kind.convert("krfat", None, None)
+    assert all(isinstance(one, type) for one in names.maps().values())
     assert set(names.maps_for(Polynomial(2))) == {
         "CraftMap",
         "Nystroem",

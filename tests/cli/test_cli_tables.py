@@ -252,7 +252,8 @@ def test_mistakes_are_told_in_one_sentence(line, said, folder, model, tmp_path, 
         (["2"], "all 30 rows have the target 2, so there is nothing to learn; name another column"),
         (["2.5"], "all 30 rows have the target 2.5, so there is nothing to learn"),
         (["no"], "all 30 rows have the target no, so there is nothing to learn"),
-        ([f"${i},000.00" for i in range(1, 31)], "such as '$1,000.00': write plain numbers, or"),
+        ([f"${i},000.00" for i in range(1, 31)], "such as '$1,000.00': write plain numbers"),
+        ([f"1.{i}0,5" for i in range(10, 40)], "such as '1.100,5': write plain numbers, without"),
         (
             [f"{i},5" for i in range(30)],
             "such as '0,5': read decimal commas with '--decimal ,', or",
@@ -284,7 +285,7 @@ def test_rows_without_a_target_are_left_out_and_counted(missing, folder, tmp_pat
     )
     for command, *words in (("fit", *FAST, "-o", tmp_path / "m.craft"), ("evaluate",)):
         model = () if command == "fit" else (tmp_path / "m.craft",)
-        with pytest.warns(UserWarning, match="6 rows without a target were left out of 1 files"):
+        with pytest.warns(UserWarning, match="6 rows without a target were left out of "):
             found = here(command, *model, tmp_path / "all.csv", "--target", "y", *words)
         expected = here(command, *model, tmp_path / "some.csv", "--target", "y", *words)
         assert found["rows"] == expected["rows"] == 54
@@ -307,6 +308,36 @@ def test_parquet_rows_without_a_target_are_left_out(tmp_path):
     with pytest.warns(UserWarning, match="9 rows without a target were left out"):
         facts = here("fit", tmp_path / "t.parquet", *words)
     assert (facts["rows"], facts["classes"]) == (18, 2)
+
+
+def test_classes_that_differ_only_in_blanks_or_capital_letters_are_named(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,yes\n2,no\n3, Yes\n" * 10)
+    words = ("--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    with pytest.warns(UserWarning, match="' Yes' and 'yes' are learned as different classes"):
+        assert here("fit", tmp_path / "t.csv", *words)["classes"] == 3
+
+
+def test_files_that_are_read_are_not_overwritten(folder, model, tmp_path):
+    data = tmp_path / "flats.csv"
+    data.write_bytes((folder / "flats.csv").read_bytes())
+    for words in (
+        ("fit", data, "--target", "high", *FAST, "-o", data),
+        ("predict", model, data, "-o", tmp_path / "." / "flats.csv"),
+        ("predict", model, tmp_path, "-o", data),
+    ):
+        assert "flats.csv, which is read: name another file" in complaint(*words)
+    assert data.read_bytes() == (folder / "flats.csv").read_bytes()
+
+
+def test_rows_without_names_have_the_columns_of_the_model(tmp_path):
+    data = tmp_path / "t.csv"
+    data.write_text("0.5,1,a\n1.5,2,b\n" * 20)
+    same = ("--no-header", "-o", tmp_path / "p.csv")
+    here("fit", data, "--target", "2", "--no-header", *FAST, "-o", tmp_path / "m.craft")
+    assert "'a' is not a number; choose the columns to read with columns=" in complaint(
+        "predict", tmp_path / "m.craft", data, *same
+    )
+    assert here("predict", tmp_path / "m.craft", data, "--columns", "0,1", *same)["rows"] == 40
 
 
 def test_many_whole_numbers_as_classes_are_said(tmp_path):
@@ -357,7 +388,9 @@ def test_text_far_down_a_file_of_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "CHUNK_BYTES", 1000)
     lines = ["a,y", *(f"{i % 97},{i % 2}" for i in range(3000)), "late,1"]
     (tmp_path / "t.csv").write_text("\n".join(lines))
-    facts = here("fit", tmp_path / "t.csv", "--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    words = ("--target", "y", *FAST, "-o", tmp_path / "m.craft")
+    with pytest.warns(UserWarning, match="nearly all values of 'a' .* not 'late'"):
+        facts = here("fit", tmp_path / "t.csv", *words)
     assert facts["rows"] == 3001
     assert facts["encoding"]["a"]["kind"] == "text"
 

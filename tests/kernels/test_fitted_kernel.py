@@ -106,6 +106,17 @@ def test_labels_of_any_kind_and_several_targets():
     assert not fitted.is_continuous(np.arange(60) % 7)
 
 
+def test_many_classes_of_few_rows_are_no_numbers():
+    """A kernel or a metric that is learned from labels must not depend on how they are written."""
+    labels = np.arange(120) % 30
+    as_text = np.array([f"class {label:02}" for label in labels])
+    np.testing.assert_array_equal(fitted.centred_targets(labels), fitted.centred_targets(as_text))
+    # Of a file, nothing but the numbers of rows and of different targets is known.
+    assert fitted.is_continuous(np.arange(30), n_rows=120)
+    assert not fitted.is_continuous(np.arange(30), n_rows=300)
+    assert not fitted.is_continuous(np.arange(10), n_rows=12)
+
+
 def test_what_cannot_be_learnt_is_said():
     X = rows()
     for kind in (CraftMap, RandomMaclaurin):

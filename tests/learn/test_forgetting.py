@@ -121,7 +121,7 @@ def test_a_file_goes_on_forgetting(tmp_path):
         again.save(path, resumable=True)
         assert craftmaps.load(path).n_samples_seen_ == 500
         model.save(path)
-        with pytest.raises(ValueError, match="saved without the sums"):
+        with pytest.raises(ValueError, match="no sums of its rows"):
             craftmaps.load(path).forget(X[:100], y[:100])
 
 

@@ -113,7 +113,7 @@ def test_files_and_pickles(resumable, tmp_path):
     if resumable:
         assert_is_pca(again.forget(X[:50]), Z[50:])
     else:
-        with pytest.raises(ValueError, match="saved without the sums"):
+        with pytest.raises(ValueError, match="no sums of its rows"):
             again.partial_fit(X)
 
 

@@ -70,7 +70,7 @@ def test_a_stopped_fit_on_several_threads_goes_on_to_the_same_bytes(
     monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 4)
     many = np.random.default_rng(1).standard_normal((9000, 5))
     y = many[:, 0] * many[:, 1] if kind is KernelRegressor else many[:, 0] * many[:, 1] > 0.1
-    feature_map = RandomMaclaurin(Polynomial(2), 200, random_state=0)
+    feature_map = RandomMaclaurin(Polynomial(2), 60, random_state=0)
     model = kind(feature_map, loss=loss, alpha=[1.0, 100.0])
     unstopped = clone(model).fit_blocks(Blocks(y, X=many))
     for stop_at in (4, 9):

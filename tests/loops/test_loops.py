@@ -221,6 +221,23 @@ def test_a_loop_within_a_loop_ends(monkeypatch, threads):
     assert (seen == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("at_once", "workers", "share"), [(None, 4, 1), (1, 1, 4), (2, 2, 2), (100, 4, 1)]
+)
+def test_tasks_that_need_much_memory_run_a_few_at_a_time(at_once, workers, share, monkeypatch):
+    monkeypatch.setattr(rows.config, "NUMBA_NUM_THREADS", 4)
+    all_at_work = threading.Barrier(workers)
+
+    def task(item):
+        all_at_work.wait(20)  # fails if fewer tasks run at the same time
+        return item, threading.get_ident(), rows.n_threads()
+
+    items, idents, shares = zip(*rows.on_threads(task, range(8), at_once), strict=True)
+    assert items == tuple(range(8))
+    assert len(set(idents)) == workers
+    assert set(shares) == {share}
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_loops_run_on_threads_after_a_fork():
     """A child has none of its parent's threads, and must not wait for them."""

@@ -77,7 +77,7 @@ def test_targets_that_begin_as_whole_numbers(tmp_path, skip):
     (tmp_path / "1.csv").write_text("a,label\n1,1\n2,2\n")
     (tmp_path / "2.csv").write_text("a,label\n3,1.5\n" + "x,3\n" * skip)
     read = blocks.read(tmp_path / "*.csv", target="label", on_bad_rows="skip" if skip else "error")
-    with pytest.warns(UserWarning, match="1 bad rows") if skip else contextlib.nullcontext():
+    with pytest.warns(UserWarning, match="1 bad row") if skip else contextlib.nullcontext():
         targets = np.concatenate([y for _, y in read])
     assert targets.tolist() == [1.0, 2.0, 1.5]
 
@@ -102,10 +102,10 @@ def test_lines_are_counted_through_chunks_blank_lines_and_returns(tmp_path, monk
     with pytest.raises(ValueError, match="line 180, column 'a': 'x' is not a number"):
         list(blocks.read(path, target="label", block_rows=7))
     read = blocks.read(path, target="label", block_rows=7, on_bad_rows="skip")
-    with pytest.warns(UserWarning, match="1 bad rows"):
+    with pytest.warns(UserWarning, match="1 bad row"):
         pairs = list(read.from_position())
     for number, (position, _) in enumerate(pairs[:-1], 1):
-        with pytest.warns(UserWarning, match="^1 bad rows"):
+        with pytest.warns(UserWarning, match="^1 bad row"):
             rest = [block for _, block in read.from_position(position)]
         np.testing.assert_array_equal(
             np.concatenate([X for X, _ in rest]),
@@ -148,7 +148,7 @@ def test_faults_of_parquet_files(fault, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         list(blocks.read(path, target="label", block_rows=50, table=False))
     read = blocks.read(path, target="label", block_rows=50, on_bad_rows="skip")
-    with pytest.warns(UserWarning, match="1 bad rows were left out of 1 files"):
+    with pytest.warns(UserWarning, match="1 bad row was left out of /"):
         a, y = good_rows(read)
     assert read.skipped_rows == 1
     np.testing.assert_array_equal(a, np.delete(np.arange(N), 70))
@@ -159,7 +159,7 @@ def test_integer_targets_beside_missing_ones_stay_exact(tmp_path):
     large = 2**60 + 1
     pq.write_table(pa.table({"a": [1.0, 2.0], "y": [large, None]}), tmp_path / "t.parquet")
     read = blocks.read(tmp_path, target="y", on_bad_rows="skip")
-    with pytest.warns(UserWarning, match="1 bad rows"):
+    with pytest.warns(UserWarning, match="1 bad row"):
         assert good_rows(read)[1].tolist() == [large]
 
 
@@ -203,7 +203,7 @@ def test_faults_of_svmlight_files(fault, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         list(blocks.read(path, n_columns=3))
     read = blocks.read(path, n_columns=3, on_bad_rows="skip")
-    with pytest.warns(UserWarning, match="1 bad rows"):
+    with pytest.warns(UserWarning, match="1 bad row"):
         ((X, y),) = read
     np.testing.assert_array_equal(X.toarray(), [[1, 0, 2], [0, 1, 0]])
     assert y.tolist() == [5, 6]
@@ -434,7 +434,7 @@ def test_only_rows_without_a_target_are_left_out(mark, tmp_path, monkeypatch):
     lines = ["a,y", *(f"{i},{i % 30 if i != 150 else mark}" for i in range(N))]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     read = blocks.read(tmp_path / "t.csv", target="y", on_bad_rows="unlabeled")
-    with pytest.warns(UserWarning, match="^1 rows without a target were left out"):
+    with pytest.warns(UserWarning, match="^1 row without a target was left out"):
         a, y = good_rows(read)
     np.testing.assert_array_equal(a, np.delete(np.arange(N), 150))
     np.testing.assert_array_equal(y, np.delete(np.arange(N) % 30, 150))
@@ -444,7 +444,7 @@ def test_only_rows_without_a_target_are_left_out(mark, tmp_path, monkeypatch):
     (tmp_path / "few.csv").write_text("\n".join(["a,y", *few[1:]]))
     read = blocks.read(tmp_path / "few.csv", target="y", on_bad_rows="unlabeled")
     if mark != "?":
-        with pytest.warns(UserWarning, match="^1 rows without a target"):
+        with pytest.warns(UserWarning, match="^1 row without a target"):
             assert len(good_rows(read)[1]) == N - 1
     else:
         with pytest.raises(

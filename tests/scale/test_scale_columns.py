@@ -106,7 +106,7 @@ def test_weights_are_numbers_of_at_least_0(weight, tmp_path):
     ):
         list(read(tmp_path / "t.csv", target="y", weight="w"))
     rows = read(tmp_path / "t.csv", target="y", weight="w", on_bad_rows="skip")
-    with pytest.warns(UserWarning, match="1 bad rows"):
+    with pytest.warns(UserWarning, match="1 bad row"):
         ((X, y, w),) = rows
     assert (X.tolist(), y.tolist(), w.tolist()) == ([[1.0]], [2], [1.0])
     with pytest.raises(ValueError, match="it is the weight and cannot be a column of X"):

@@ -209,7 +209,7 @@ def test_numbers_stay_arrays_and_later_text_is_an_error_with_a_way_out(tmp_path,
         list(read(tmp_path / "t.csv", target="y"))
     assert joined_column(read(tmp_path / "t.csv", target="y", table=True), "a")[-1] == "late"
     skipping = read(tmp_path / "t.csv", target="y", on_bad_rows="skip")
-    with pytest.warns(UserWarning, match="1 bad rows"):
+    with pytest.warns(UserWarning, match="1 bad row"):
         assert sum(len(X) for X, _ in skipping) == 500
 
 
@@ -277,7 +277,7 @@ def test_given_types(tmp_path):
         with pytest.raises(BadRowError, match=f"line 4, column '{name}': 'oops' is not a {wrong};"):
             list(read(tmp_path / "bad.csv", types=types))
         rows = read(tmp_path / "bad.csv", types=types, on_bad_rows="skip")
-        with pytest.warns(UserWarning, match="1 bad rows"):
+        with pytest.warns(UserWarning, match="1 bad row"):
             assert joined_column(rows, name) == [None]
         pq.write_table(pa.table({name: ["oops"]}), tmp_path / "bad.parquet")
         with pytest.raises(BadRowError, match=f"row 0, column '{name}': 'oops' is not a {wrong};"):

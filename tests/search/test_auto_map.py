@@ -190,6 +190,8 @@ def test_a_learner_draws_its_search_and_says_if_there_was_none(wine, classifier,
     report = classifier.feature_map_.report_
     dots, bars = figure.axes
     assert len(dots.get_yticklabels()) == len(report.rounds)
+    names = [text.get_text().replace("\n", "").split() for text in bars.texts]
+    assert names == [name.split() for name, _ in report.rounds[-1][:10]]
     assert bars.patches[0].get_width() == pytest.approx(100 * report.error)
     given = KernelClassifier(craftmaps.Nystroem(n_components=8)).fit(*wine)
     with pytest.raises(ValueError, match="there is no search to plot"):

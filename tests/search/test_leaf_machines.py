@@ -57,6 +57,14 @@ def test_rows_are_left_out_as_in_a_refit():
         np.testing.assert_allclose(found, wanted, atol=1e-8)
 
 
+def test_little_memory_changes_only_how_many_leaves_are_fitted_at_a_time():
+    little, much = (
+        LeafMachines(Matern(gamma=0.5), 100, fit_bytes=size, random_state=0).fit(X, lessons())
+        for size in (1.0, 1e9)
+    )
+    np.testing.assert_allclose(little.coef_, much.coef_, atol=1e-9)
+
+
 def test_the_precision_of_rows_hardly_matters():
     double = LeafMachines(Matern(gamma=0.5), 2000, random_state=0).fit(X, lessons())
     single = LeafMachines(Matern(gamma=0.5), 2000, random_state=0)

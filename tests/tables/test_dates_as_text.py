@@ -254,3 +254,21 @@ def test_marks_among_dates_are_missing(written, tmp_path):
         np.testing.assert_array_equal(
             encoder.transform(rows[0]), expected.transform({"at": moments})
         )
+
+
+@pytest.mark.parametrize("place", [0, 1999])
+@pytest.mark.parametrize("form", ["31.12.{}", "{}-05-07", "${}.50", "{} kg"])
+def test_a_value_that_keeps_a_column_from_being_dates_or_numbers_is_named(form, place):
+    texts = [form.format(1000 + i) for i in range(2000)]
+    TableEncoder({"c": "text"}).fit({"c": [*texts, "Total"]})  # was asked for
+    texts[place] = "Total"
+    with pytest.warns(UserWarning, match="nearly all values of 'c' are .*, but not 'Total'"):
+        encoder = TableEncoder().fit({"c": texts})
+    assert encoder.columns_[0].kind == "text"
+
+
+def test_text_of_which_many_values_are_numbers_is_no_reason_to_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        texts = [f"{100 + i}" if i % 5 else f"A/{i} 21" for i in range(60)]
+        TableEncoder().fit({"c": texts * 2, "x": list(range(60)) * 2})

@@ -2,10 +2,12 @@
 
 import pickle
 import warnings
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -340,3 +342,18 @@ def test_rows_that_are_dicts_are_refused_with_a_way_out():
         encoder.transform([{"age": 3, "city": "Oslo"}])
     with pytest.raises(TypeError, match=r"column 'age' .* with a value for each row, got 3"):
         encoder.transform({"age": 3, "city": "Oslo"})
+
+
+def test_whole_numbers_and_dates_beyond_exact_floats():
+    """Identifiers and the date of "never" are often so large; libraries must agree on them."""
+    numbers = [10**17 + 7919 * i for i in range(20)] + [None]
+    dates = [datetime(9999, 12, 31), None] + [datetime(1500 + i, 1, 1) for i in range(19)]
+    frames = (pa.table, pl.DataFrame, pd.DataFrame)
+    columns = {"number": numbers, "date": dates}
+    columns_of = {pd.DataFrame: columns | {"number": pd.array(numbers, "Int64")}}
+    encoded = [
+        TableEncoder(scaling="none").fit_transform(frame(columns_of.get(frame, columns)))
+        for frame in frames
+    ]
+    np.testing.assert_allclose(encoded[0], encoded[1], atol=1e-9)
+    np.testing.assert_allclose(encoded[0], encoded[2], atol=1e-9)

@@ -79,7 +79,7 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
     every = given.pop("every")
     if every is not None:
         given["checkpoint_every"] = every
-    _check(output, **given)
+    _check(data, output, **given)
     start = time.perf_counter()
     with options.stoppable(lambda: _way_on(given["checkpoint"])):
         learner, facts = _fit(data, output, **given)
@@ -93,7 +93,9 @@ def fit(data: tuple[str, ...], output: str, as_json: bool, **given: Any) -> None
     options.report({name: value for name, value in facts.items() if name not in told}, False)
 
 
-def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
+def _check(
+    data: tuple[str, ...], output: str, auto: bool, budget: str | None, **given: Any
+) -> None:
     """Raise an error for options that exclude each other, before anything is read."""
     named = [name for name in options.PARTS_OF_A_MAP if given[name] is not None]
     for name in named:
@@ -118,7 +120,7 @@ def _check(output: str, auto: bool, budget: str | None, **given: Any) -> None:
             "the size found with --budget depends on the current speed, so a checkpoint might not "
             "fit the next search; give --components."
         )
-    options.check_output(output)
+    options.check_output(output, data=data)
     if given["checkpoint"] is not None:
         Path(given["checkpoint"]).mkdir(parents=True, exist_ok=True)
         options.check_folder(Path(given["checkpoint"]))

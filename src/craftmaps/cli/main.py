@@ -28,6 +28,7 @@ ADVICE = {  # advice in a terminal for each option or doubt of the library
     "kind": "if it may hold such values, repeat fit with --as {name}=text",
     "key": "leave it out with --drop {name}, unless it says something about new rows",
     "order": "use --as {name}=dayfirst, or --as {name}=date if the month comes first",
+    "mixed": "make it empty in the file, or keep the text with --as {name}=text",
     "number": "use --as {name}=number, or keep the text with --as {name}=text",
 }
 _WARNED: set[str] = set()

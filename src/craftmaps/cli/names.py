@@ -49,11 +49,12 @@ def maps() -> dict[str, type]:
     """Return public maps with a kernel and a size, by the names of their classes."""
     from craftmaps import maps as room
 
-    classes = [getattr(room, name) for name in room.__all__]
+    public = [getattr(room, name) for name in room.__all__]
     return {
         _kebab(one.__name__): one
-        for one in classes
-        if {"kernel", "n_components"} <= inspect.signature(one).parameters.keys()
+        for one in public
+        if inspect.isclass(one)
+        and {"kernel", "n_components"} <= inspect.signature(one).parameters.keys()
     }
 
 

@@ -76,8 +76,13 @@ def check_target(target: str | None, data: tuple[str, ...], format: str | None) 
         raise click.UsageError("name the column of targets: --target COLUMN.")
 
 
-def check_output(path: str, suffixes: tuple[str, ...] = (), option: str = "-o") -> None:
-    """Raise an error, before any work is done, unless a file can be written there."""
+def check_output(
+    path: str, suffixes: tuple[str, ...] = (), option: str = "-o", data: tuple[str, ...] = ()
+) -> None:
+    """Raise an error, before any work is done, unless a file can be written there.
+
+    It must not be one of the files of `data`.
+    """
     if suffixes and not path.lower().endswith(suffixes):
         raise click.UsageError(
             f"{option} must be a file that ends in {' or '.join(suffixes)}, got {path}."
@@ -85,7 +90,18 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), option: str = "-o") 
     from craftmaps.storage.atomic import check_place
 
     check_place(path)
+    if os.path.exists(path) and any(os.path.samefile(path, one) for one in _files(data)):
+        raise click.UsageError(
+            f"{option} would overwrite {path}, which is read: name another file."
+        )
     check_folder(Path(os.path.realpath(path)).parent)
+
+
+def _files(data: tuple[str, ...]) -> list[str]:
+    """Return the files of folders and patterns that exist."""
+    from craftmaps.scale.files.paths import expanded
+
+    return [file for file in expanded(data, known_only=False) if os.path.exists(file)]
 
 
 def check_folder(folder: Path) -> None:

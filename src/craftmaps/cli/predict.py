@@ -44,7 +44,7 @@ def predict(
     Example:
       craftmaps predict model.craft test.csv --proba -o predictions.csv
     """
-    options.check_output(output, (".parquet", ".pq", ".csv"))
+    options.check_output(output, (".parquet", ".pq", ".csv"), data=data)
     if reading.pop("skip_bad_rows"):
         raise click.UsageError("every row gets a prediction: leave --skip-bad-rows out.")
     from craftmaps.cli.rows import kept_columns, model_of, model_rows
@@ -72,12 +72,11 @@ def predict(
     try:
         write_whole(output, fill)
     except BadRowError as error:
-        is_value = (
-            opened.types is not None and error.option == "on_bad_rows" and error.column is not None
-        )
-        error.option = (
-            "kind" if is_value else None
-        )  # each row gets a prediction, so none is left out
+        is_value = error.option in ("on_bad_rows", "table") and error.column is not None
+        if opened.types is not None and is_value:
+            error.option = "kind"
+        else:  # each row gets a prediction, so none is left out
+            error.option = "columns" if opened.names is None and is_value else None
         raise
     size = Path(output).stat().st_size
     options.report({"rows": counted[0], "output": output, "bytes": size}, as_json)

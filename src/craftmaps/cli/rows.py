@@ -266,8 +266,10 @@ def _check_classes(classes: np.ndarray, n_rows: int) -> None:
         form = found_form(classes.tolist())
         way_out = "give numbers or few classes"
         if form is not None:
-            plain = form == NumberForm(",")
-            way_out = "read decimal commas with '--decimal ,'" if plain else "write plain numbers"
+            plain = form == NumberForm(",") and not any("." in text for text in classes.tolist())
+            way_out = "write plain numbers, without separators of thousands, currencies and units"
+            if plain:
+                way_out = "read decimal commas with '--decimal ,'"
         raise click.UsageError(
             f"the target has {len(classes)} different texts in {n_rows} rows, such as "
             f"{str(classes[0])!r}: {way_out}, or learn the texts as classes with --classify."
@@ -277,6 +279,15 @@ def _check_classes(classes: np.ndarray, n_rows: int) -> None:
             f"the target has {len(classes)} different whole numbers, which are learned as classes; "
             f"--regress learns them as numbers."
         )
+    alike: dict[str, str] = {}
+    for name in map(str, classes.tolist()):
+        other = alike.setdefault(" ".join(name.split()).lower(), name)
+        if other != name:
+            warn(
+                f"the targets {other!r} and {name!r} are learned as different classes, although "
+                f"only blanks or capital letters differ."
+            )
+            break
     missing = [str(name) for name in classes.tolist() if name in MISSING]
     if missing:
         warn(

@@ -147,8 +147,8 @@ class Bands(OnePass):
     def _known(self, posterior: Posterior | None) -> Posterior:
         if posterior is None:
             raise ValueError(
-                "standard deviations are available for the squared loss, and not if the system "
-                "is solved by iteration, as with more than 16,384 rows and even more features; use "
-                "predict_interval."
+                "standard deviations are available for the squared loss, but not with "
+                "feature_map='local', and not if the system is solved by iteration, as with more "
+                "than 16,384 rows and even more features; use predict_interval."
             )
         return posterior

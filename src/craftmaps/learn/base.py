@@ -263,8 +263,11 @@ class Learner(LearnerHooks):
         """Yield features for a few rows at a time, always in the same buffer."""
         stream = self._begun()
         X = self._valid_rows(X)
-        dtype = np.dtype(X.dtype if self.encoder_ is None else self.encoder_.dtype)
-        step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (stream.n_features * dtype.itemsize))
+        encoder, width = self.encoder_, stream.n_features
+        dtype = np.dtype(X.dtype if encoder is None else encoder.dtype)
+        if encoder is not None:  # a map to few features may take many encoded columns
+            width = max(width, encoder.n_encoded_)
+        step = max(_MIN_PREDICT_ROWS, _PREDICT_BYTES // (width * dtype.itemsize))
         buffer = np.empty((min(step, X.shape[0]), stream.n_features), dtype)
         for start in range(0, X.shape[0], step):
             rows = self._encoded(X[start : start + step])

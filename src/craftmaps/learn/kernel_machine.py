@@ -99,7 +99,7 @@ class KernelMachine(TableLearner, OnePass):
             if rival is None or not is_better(rival, self.report_, certain=True):
                 return
         assert rival is not None
-        for name in ("feature_map_", "_stream", "_probe", "loss_", "encoder_"):
+        for name in ("feature_map_", "_stream", "_probe", "loss_"):
             setattr(self, name, getattr(rival, name))
 
     def _may_be_local(self, n_rows: int) -> bool:
@@ -229,11 +229,15 @@ class KernelMachine(TableLearner, OnePass):
             Whether to also store the covariance of the coefficients, see `OnePassRegressor`. Other
             losses do not need it for intervals and sets of classes.
         """
-        if resumable and not _is_squared(self):
-            raise ValueError(
-                f"resumable=True keeps the sums of loss='squared', and the loss "
-                f"{self._loss_name!r} has none; save it without."
-            )
+        if resumable:
+            lacking = None if _is_squared(self) else f"the loss {self._loss_name!r}"
+            if isinstance(self.feature_map_, LocalMap):
+                lacking = "feature_map='local'"
+            if lacking:
+                raise ValueError(
+                    f"resumable=True keeps the sums of loss='squared', and {lacking} has none; "
+                    f"save it without."
+                )
         super().save(path, resumable=resumable, uncertainty=uncertainty)
 
     def solve(self) -> Self:

@@ -28,8 +28,10 @@ def local_rival(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | None)
 
     Returns None if the rows do not suit local machines.
     """
-    is_sparse = sparse.issparse(X) or getattr(machine.encoder_, "is_sparse_", False)
-    if is_sparse or X.shape[1] > _MOST_COLUMNS:
+    machine.fit_encoder(machine._sampled(X, y)[0])
+    encoder = machine.encoder_
+    width = X.shape[1] if encoder is None else encoder.n_encoded_
+    if sparse.issparse(X) or getattr(encoder, "is_sparse_", False) or width > _MOST_COLUMNS:
         return None
     rival = copy(machine)
     rival.feature_map = "local"
@@ -51,8 +53,7 @@ def learn_locally(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | Non
     """Fit a kernel machine with feature_map="local" to validated rows."""
     machine._check_parameters()
     machine.loss_ = "squared" if machine.loss == "auto" else None
-    if machine.encoder_ is not None and machine.fits_encoder():
-        machine.encoder_.fit(machine._sampled(X, y)[0])
+    machine.fit_encoder(machine._sampled(X, y)[0])
     rows, targets = machine._encoded(X), machine._targets(y)
     if sparse.issparse(rows):
         raise ValueError("feature_map='local' needs dense rows; use 'auto' for sparse rows.")

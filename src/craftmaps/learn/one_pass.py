@@ -84,6 +84,7 @@ class OnePass(Mergeable):
         weights : ndarray of shape (n_rows,)
         """
         solution, sample = self.solution_, self._stream.sample
+        self._stream.check_open()
         return self._left_out_predictions(solution), sample.labels, sample.weights
 
     def _left_out_predictions(self, solution: Solution) -> np.ndarray:

@@ -233,9 +233,9 @@ class FeatureStream(RowSums):
         """Raise ValueError if the sums were dropped."""
         if self._closed:
             raise ValueError(
-                "this model was saved without the sums of its rows, or has none because of "
-                "feature_map='local', so it predicts but cannot take more of them; save it with "
-                "resumable=True, or use another map."
+                "this model has no sums of its rows, so it predicts, but cannot learn, forget or "
+                "leave out rows: it was saved without resumable=True, or its loss or "
+                "feature_map='local' needs no sums."
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -73,9 +73,14 @@ class TableLearner(Learner):
         self, X: Any, y: np.ndarray, n_rows: int | None = None, *, whole: bool = False
     ) -> None:
         self._check_parameters()
-        if self.encoder_ is not None and self.fits_encoder():
-            self.encoder_.fit(X)
+        self.fit_encoder(X)
         super()._fit_map(self._encoded(X), y, n_rows, whole=whole)
+
+    def fit_encoder(self, X: Any) -> None:
+        """Fit the encoder to a sample of rows, if there is one that is not fitted yet."""
+        encoder = self.encoder_
+        if encoder is not None and self.fits_encoder() and not hasattr(encoder, "columns_"):
+            encoder.fit(X)
 
     def _has_features_of(self, other: Any) -> bool:
         """Whether both learners also encode tables in the same way."""

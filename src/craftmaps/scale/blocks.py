@@ -113,10 +113,12 @@ class Blocks:
                 if block is not None:
                     yield tuple(after), block
         if self.skipped_rows:
-            rows = "bad rows" if self._options.skip else "rows without a target"
+            rows, were = ("row", "was") if self.skipped_rows == 1 else ("rows", "were")
+            rows = f"bad {rows} {were}" if self._options.skip else f"{rows} without a target {were}"
+            n_files = self._files.n_files
+            files = f"{n_files} files that begin with " if n_files > 1 else ""
             warnings.warn(
-                f"{self.skipped_rows} {rows} were left out of {self._files.n_files} files "
-                f"that begin with {self._files.paths[0]}.",
+                f"{self.skipped_rows} {rows} left out of {files}{self._files.paths[0]}.",
                 UserWarning,
                 stacklevel=2,
             )

@@ -22,6 +22,8 @@ _BETTER = 0.998  # another width must lower the score to this share
 _SINGLE_ALPHA = 3e-3  # with a larger alpha, relative to k(x, x), single precision is enough
 _MANY_ROWS = 1000  # with fewer rows, double precision costs next to nothing
 _BLOCK_ENTRIES = 1 << 22  # entries of the kernel matrix of a block of rows to predict
+LEAF_ENTRY_BYTES = 16  # bytes of a fit for each entry of the kernel matrix of a leaf
+_FIT_BYTES = 1 << 32  # for the kernel matrices of the leaves that are fitted at the same time
 _LEFT_OUT_ROWS = 4096  # about so many rows are left out, in all leaves together
 
 
@@ -62,6 +64,9 @@ class LeafMachines(FeatureMap):
         Largest number of rows in a leaf. The fit takes n leaf_rows^2 / 3 operations.
     alpha : float or None, default=None
         The penalty; None takes the one with the least leave-one-out error in a few of the leaves.
+    fit_bytes : float, default=2**32
+        About how much memory the leaves that are fitted at the same time may take. One leaf takes
+        16 bytes for each pair of its rows.
     random_state : int, RandomState instance, Generator or None, default=None
         Draws the leaves that choose the width, and the rows that are left out.
 
@@ -94,11 +99,13 @@ class LeafMachines(FeatureMap):
         leaf_rows: int = 4096,
         *,
         alpha: float | None = None,
+        fit_bytes: float = _FIT_BYTES,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.leaf_rows = leaf_rows
         self.alpha = alpha
+        self.fit_bytes = fit_bytes
         self.random_state = random_state
 
     @property
@@ -125,7 +132,8 @@ class LeafMachines(FeatureMap):
             rows = leaves[leaf]
             return _ridge(kernel, alpha, X[rows], Y[rows], weights[rows], probed[leaf])
 
-        results = on_threads(fitted, range(len(leaves)))
+        at_once = max(1, int(self.fit_bytes // (LEAF_ENTRY_BYTES * max(map(len, leaves)) ** 2)))
+        results = on_threads(fitted, range(len(leaves)), at_once)
         middles, coefs, predicted = zip(*results, strict=True)
         places = [rows[some] for rows, some in zip(leaves, probed, strict=True)]
         return {
@@ -204,7 +212,7 @@ def _tuned(kernel: Any, sample: LeafSample) -> tuple[Any, float]:
     for side in (0, 1):  # wider as long as the score falls, or else narrower
         while near := neighbors(best.candidate)[side : side + 1]:
             trial = sample.trial(near[0])
-            if trial.score > _BETTER * best.score:
+            if not trial.score < _BETTER * best.score:
                 break
             best = trial
         if best is not first:

@@ -11,7 +11,7 @@ from craftmaps.search.auto_map import MIN_ROWS, AutoMap, is_constant
 from craftmaps.search.budget import MOST_COMPONENTS, Budget, operations_per_second
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.clock import Clock
-from craftmaps.search.leaf_machines import LeafMachines, LeftOut, Lessons
+from craftmaps.search.leaf_machines import LEAF_ENTRY_BYTES, LeafMachines, LeftOut, Lessons
 from craftmaps.search.leaf_round import leaf_round
 from craftmaps.search.preparation import Scaling
 from craftmaps.search.report import Report
@@ -87,12 +87,9 @@ class LocalMap(AutoMap):
             report = Report.of(rounds, classification, budget.text, clock.elapsed, len(X))
             candidate = rounds[-1][0].candidate
         n_columns = y.Y.shape[1]
-        machines = LeafMachines(
-            candidate.kernel,
-            size,
-            alpha=self.alpha,
-            random_state=seed,
-        )
+        machines = LeafMachines(candidate.kernel, size, alpha=self.alpha, random_state=seed)
+        if budget.kind == "memory":
+            machines.set_params(fit_bytes=budget.amount)
         fitted = candidate.preparation.around(machines).fit(X, y)
         return {
             "feature_map_": fitted,
@@ -126,7 +123,7 @@ def leaf_rows(budget: Budget, n_rows: int, n_columns: int) -> int:
         operations = (1 - _SHARE_OF_SEARCH) / 2 * budget.amount * operations_per_second()
         rows = (3 * operations / n_rows) ** 0.5
     elif budget.kind == "memory":
-        rows = (budget.amount / 16) ** 0.5
+        rows = (budget.amount / LEAF_ENTRY_BYTES) ** 0.5
     elif budget.kind == "predicting":
         rows = budget.amount * operations_per_second() / (2 * n_columns)
     return int(np.clip(rows, _LEAST_AFFORDABLE, MOST_COMPONENTS))

@@ -23,7 +23,9 @@ _N_SHOWN = 5  # candidates of the last round in the text
 _N_DRAWN = 10  # candidates of the last round in the plot
 _AS_GOOD = 1.02  # up to this ratio of errors, a linear model is as good as a kernel
 _LEAST_RATIO = 0.2  # least ratio of the losses of rows that chose and of other rows
-_WIDTH_OF_NAMES = 48  # letters per line in the plot
+_WIDTH_OF_NAMES = 70  # letters per line in the plot
+_HALF_A_BAR = 0.15  # relative to the distance of two bars, whose names are above them
+_INCHES = 0.7  # from bar to bar
 
 
 @storable
@@ -162,7 +164,8 @@ class Report:
         -------
         matplotlib.figure.Figure
         """
-        figure, (left, right) = new_figure(12, 4.8, 2)
+        drawn = self.rounds[-1][:_N_DRAWN]
+        figure, (left, right) = new_figure(12, max(4.8, 1 + _INCHES * len(drawn)), 2)
         label, unit = error_axis(self.classification)
         for place, trials in enumerate(self.rounds):
             errors = [unit * error for _, error in trials]
@@ -171,13 +174,17 @@ class Report:
         rounds = [f"round {i + 1}\n{n:,} rows" for i, n in enumerate(self.round_rows)]
         left.set_yticks(range(len(rounds)), rounds)
         left.set_title("all candidates (best: orange)", fontsize="medium")
-        drawn = self.rounds[-1][:_N_DRAWN]
         errors = [unit * error for _, error in drawn]
-        right.barh(range(len(drawn)), errors, color=["C1"] + ["0.7"] * (len(drawn) - 1))
+        right.barh(
+            range(len(drawn)), errors, 2 * _HALF_A_BAR, color=["C1"] + ["0.7"] * (len(drawn) - 1)
+        )
         low, high = (unit * bound for bound in self.interval)
         right.plot([low, high], [0, 0], color="black")
-        names = ["\n".join(textwrap.wrap(name, _WIDTH_OF_NAMES)) for name, _ in drawn]
-        right.set_yticks(range(len(drawn)), names, fontsize=7)
+        right.set_yticks([])
+        right.set_ylim(-1, len(drawn) - 0.5)
+        for place, (name, _) in enumerate(drawn):
+            lines = textwrap.fill(name, _WIDTH_OF_NAMES, initial_indent=" ", subsequent_indent=" ")
+            right.text(0, place - 1.2 * _HALF_A_BAR, lines, va="bottom", fontsize=9)
         title = "the last round (chosen: orange, with its 90% interval)"
         right.set_title(title, fontsize="medium")
         for axes in (left, right):

@@ -14,6 +14,7 @@ from craftmaps.tables.kinds import (
     is_constant,
     is_key,
     looks_numeric,
+    outsider,
 )
 from craftmaps.tables.numbers import NumberColumn
 from craftmaps.tables.table import Table
@@ -27,6 +28,8 @@ _DOUBTS = {
     "encoded as text",
     "number": "the values of {listed} look like numbers, such as {example!r}, but are encoded as "
     "text",
+    "mixed": "nearly all values of {listed} are numbers or dates, but not {example!r}, so all are "
+    "encoded as text",
 }
 _IN_PYTHON = {  # advice for each doubt
     "key": "drop it with TableEncoder(columns={{{name}: 'drop'}}), unless it says something "
@@ -34,6 +37,8 @@ _IN_PYTHON = {  # advice for each doubt
     "order": "use TableEncoder(columns={{{name}: 'dayfirst'}}), or 'date' if the month comes first",
     "number": "use TableEncoder(columns={{{name}: 'number'}}), or 'text' or 'category' to keep "
     "them",
+    "mixed": "replace it by a missing value, or use TableEncoder(columns={{{name}: 'text'}}) to "
+    "keep the text",
 }
 
 
@@ -43,10 +48,11 @@ class DoubtfulColumnWarning(UserWarning):
     Attributes
     ----------
     names : list of str
-    doubt : {"key", "order", "number"}
-        What the columns look like: keys of rows, dates in an unknown order, or numbers as text.
+    doubt : {"key", "order", "number", "mixed"}
+        What the columns look like: keys of rows, dates in an unknown order, numbers as text, or
+        numbers or dates with other text among them.
     example : str or None
-        One of the values.
+        One of the values, or the other text.
     """
 
     def __init__(self, names: list[str], doubt: str, example: str | None = None) -> None:
@@ -98,7 +104,7 @@ def fitted_columns(
     refused: list[str] = []
     keys: list[str] = []
     undecided: list[str] = []
-    numeric: dict[str, str] = {}
+    examples: dict[tuple[str, str], str] = {}
     for name in table.names:
         if given.get(name) == "drop":
             dropped[name] = "dropped on request"
@@ -123,10 +129,12 @@ def fitted_columns(
             if has_undecided_dates(values):
                 undecided.append(name)
             elif kind == "text" and looks_numeric(values):
-                numeric[name] = values.distinct_texts()[0]
+                examples[name, "number"] = values.distinct_texts()[0]
+            elif kind == "text" and (other := outsider(values)) is not None:
+                examples[name, "mixed"] = other
             elif is_key(name, values):
                 keys.append(name)
-    _complain(refused, keys, undecided, numeric)
+    _complain(refused, keys, undecided, examples)
     if not columns:
         raise ValueError(
             f"no column of the table tells rows apart (n_samples = {table.n_rows}): "
@@ -145,7 +153,10 @@ def are_equal(one: Any, other: Any) -> bool:
 
 
 def _complain(
-    refused: list[str], keys: list[str], undecided: list[str], numeric: dict[str, str]
+    refused: list[str],
+    keys: list[str],
+    undecided: list[str],
+    examples: dict[tuple[str, str], str],
 ) -> None:
     """Raise an error about columns that cannot be encoded, and warn about doubtful ones."""
     if refused:
@@ -157,5 +168,5 @@ def _complain(
         warn(DoubtfulColumnWarning(keys, "key"))
     if undecided:
         warn(DoubtfulColumnWarning(undecided, "order"))
-    for name, example in numeric.items():
-        warn(DoubtfulColumnWarning([name], "number", example))
+    for (name, doubt), example in examples.items():
+        warn(DoubtfulColumnWarning([name], doubt, example))

@@ -15,6 +15,8 @@ from craftmaps.tables.values import Values
 KINDS = ("number", "category", "text", "date", "dayfirst", "drop")
 Column = NumberColumn | CategoryColumn | TextColumn | DateColumn
 _KEY_NAME = re.compile(r"(^|[_\s.])(id|key|uuid|guid|index|rowid|row)$|^unnamed: 0$", re.I)
+_LOOKED_AT = 500  # distinct texts at either end that are searched for an outsider
+_MOST_OUTSIDERS = 0.1
 _MIN_ROWS_OF_KEYS = 100  # with fewer rows, no column counts as a key
 
 
@@ -40,6 +42,18 @@ def has_undecided_dates(values: Values) -> bool:
 def looks_numeric(values: Values) -> bool:
     """Whether the values of a column of text are plain numbers, which may have been kept so."""
     return values.kind == "text" and number_texts.found_form(values.distinct_texts()) is not None
+
+
+def outsider(values: Values) -> str | None:
+    """Return a text that keeps a column from being numbers or dates, if nearly all others are."""
+    texts = values.distinct_texts() if values.kind == "text" else []
+    texts = texts[:_LOOKED_AT] + texts[_LOOKED_AT:][-_LOOKED_AT:]  # totals come last
+    for found_form in (number_texts.found_form, date_texts.found_form):
+        others = [text for text in texts if found_form([text]) is None]
+        if 0 < len(others) <= _MOST_OUTSIDERS * len(texts):
+            rest = set(texts) - set(others)
+            return others[0] if found_form(rest) is not None else None
+    return None
 
 
 def is_constant(values: Values) -> bool:

@@ -125,7 +125,7 @@ def _of_series(series: Any) -> Values:
     if isinstance(dtype, nw.Decimal):  # libraries round the quotient differently
         return _of_objects(series.to_list())
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
-        return _number(series.cast(nw.Float64).to_numpy())
+        return _number(_floats(series))
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _text(series.to_list())
     if isinstance(dtype, nw.Date):
@@ -184,8 +184,15 @@ def is_missing(value: Any) -> bool:
 
 
 def _seconds(kind: str, microseconds: Any) -> Values:
-    data = microseconds.cast(nw.Float64).to_numpy() / 1e6
+    data = _floats(microseconds) / 1e6
     return Values("nothing" if np.isnan(data).all() else kind, data)
+
+
+def _floats(series: Any) -> np.ndarray:
+    """Return a series as float64, with whole numbers beyond 2^53 rounded."""
+    if series.implementation.is_pyarrow():  # its usual cast refuses numbers that it has to round
+        return np.asarray(series.to_native().cast("double", safe=False).to_numpy())
+    return np.asarray(series.cast(nw.Float64).to_numpy())
 
 
 def _of_ticks(kind: str, array: np.ndarray) -> Values:
