@@ -78,6 +78,20 @@ def test_all_rows_as_landmarks_give_the_kernel_itself(X):
         np.testing.assert_allclose(Z @ Z.T, kernel(X), atol=1e-8)
 
 
+@pytest.mark.delicate
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", [Laplacian(0.3), Matern(gamma=0.3)], ids=repr)
+def test_features_of_many_landmarks_are_those_of_any_rows(kernel, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 8)).astype(dtype)
+    X[5] = X[9]
+    feature_map = Nystroem(kernel, 500, landmarks="rpcholesky", random_state=0).fit(X)
+    together = feature_map.transform(X)
+    apart = np.concatenate([feature_map.transform(X[i : i + 100]) for i in range(0, 600, 100)])
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(together, apart, atol=1e3 * eps)
+
+
 def test_as_scikit_learn(X):
     theirs = ScikitNystroem(kernel="rbf", gamma=0.3, n_components=15, random_state=0).fit(X)
     ours = Nystroem(Gaussian(0.3), landmarks=theirs.components_).fit(X)

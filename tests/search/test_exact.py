@@ -1,12 +1,18 @@
 """Leave-one-out predictions of exact kernels, and how predictions are judged."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from craftmaps import Gaussian, Laplacian
-from craftmaps.search.exact import _SINGLE_ALPHA, _LeftOut, judge, judge_unseen
+from craftmaps import Gaussian, Laplacian, Matern
+from craftmaps.search.candidates import Candidate, neighbors
+from craftmaps.search.exact import _SINGLE_PIVOT, _LeftOut, judge, judge_unseen
+from craftmaps.search.preparation import Scaling
+from craftmaps.search.rounds import _possible
 from craftmaps.search.targets import Targets
+from craftmaps.search.trials import Rows
 
 
 @pytest.fixture
@@ -36,8 +42,9 @@ def test_single_precision_decides_as_double_does(kernel):
     X = rng.normal(size=(300, 2))
     targets = Targets.of(np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300), classification=False)
     K = kernel(X)
-    left_out = _LeftOut.of(K, targets.Y)
-    for alpha in (0.99 * _SINGLE_ALPHA, 1.01 * _SINGLE_ALPHA, 0.1):
+    left_out = _LeftOut(K, targets.Y)
+    for share in (0.01, 0.99, 1.01, 100.0):
+        alpha = share * _SINGLE_PIVOT
         inverse = np.linalg.inv(K + alpha * np.eye(300))
         coef = inverse @ (targets.Y - targets.Y.mean(axis=0))
         exact = targets.score(targets.Y - coef / inverse.diagonal()[:, None])
@@ -48,7 +55,7 @@ def test_unseen_rows_are_predicted_from_the_others_alone(rows):
     X, y = rows
     targets, kernel = Targets.of(y, classification=False), Gaussian(gamma=0.3)
     unseen = np.arange(len(X)) % 3 == 0
-    judged = judge_unseen(kernel(X), targets, unseen, near=0.01)
+    judged = judge_unseen(Candidate(Scaling(), kernel), X, targets, unseen, near=0.01)
     model = KernelRidge(kernel="precomputed", alpha=judged.alpha)
     middle = targets.Y[~unseen].mean()
     model.fit(kernel(X[~unseen]), targets.Y[~unseen] - middle)
@@ -97,3 +104,26 @@ def test_intervals_of_errors_cover():
     predicted = regression.Y + rng.normal(scale=0.5, size=(500, 1))
     low, high = regression.interval(predicted)
     assert low < regression.error(predicted) < high < 1.25 * low
+
+
+def test_neighbors_start_near_their_best_alpha():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(190, 2))
+    y = np.sin(2 * X[:, 0]) + 0.05 * rng.normal(size=190)
+    targets, kernel = Targets.of(y, classification=False), Matern(nu=1.5, gamma=0.2)
+    known = Candidate(Scaling(), kernel, judge(kernel(X), targets).alpha)
+    for near in neighbors(known):
+        K = near.gram(X)
+        first, unchanged = (
+            judge(K, targets, alpha, bar=0.0).score for alpha in (near.alpha, known.alpha)
+        )
+        assert first < 1.01 * judge(K, targets).score < 0.99 * unchanged
+
+
+def test_only_certain_losers_are_dropped():
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(200, 3)), rng.normal(size=200), False, rng)
+    (trial,) = rows.judged([Candidate(Scaling(), Laplacian(gamma=0.4))], 200)
+    worse = replace(trial, losses=trial.losses + 0.1)
+    unlucky = replace(trial, losses=trial.losses + 20 * (np.arange(200) == 0)[:, None])
+    assert _possible([trial, worse, unlucky]) == [trial, unlucky]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from craftmaps.learn.class_sums import class_factors
-from craftmaps.learn.losses import Loss
+from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
 from craftmaps.learn.passes import (
     N_FOLDS,
     CurvaturePass,
@@ -36,6 +36,7 @@ _JUDGING_ROWS = 3000  # number of held-out rows, which decides the number of hel
 _SEEN_ROWS = 100_000  # largest number of rows whose targets or predictions are collected
 _LEAST_ALPHA = 10.0  # in eps times the mean curvature; no smaller alpha is tried
 _HELD_OUT_TOLERANCE = 1e-3  # tolerance without some rows if the same passes minimize for all rows
+_RATIO_OF_ALPHAS = 0.4  # the usual best alpha of the log-loss, relative to that of ridge
 JUDGING_TOLERANCE = 1e-2  # tolerance for models that only predict held-out rows
 _HELD_OUT = 0  # the fold that is held out for predictions if alpha is given
 _HASHES = 1 << 64
@@ -127,9 +128,15 @@ class Fit:
         given = None if isinstance(alpha, str) else [float(a) for a in alpha]
         eps = float(np.finfo(self.rows.dtype).eps)
         lowest = _LEAST_ALPHA * eps * machine.first.mean_curvature
-        found = search(machine, range(n_judging), given, lowest)
+        found = search(machine, range(n_judging), given, lowest, self._hint())
         self._held = found.best, [end.point for end in found.ends]
         return found.best, found.alphas, found.scores[:, None], Descent.between(found.ends)
+
+    def _hint(self) -> float | None:
+        """Return an alpha that is about right, if a search for the map knows that of ridge."""
+        squared = getattr(self.rows.feature_map, "alpha_", None)
+        is_log = isinstance(self.loss, LogLoss | BitLogLoss)
+        return _RATIO_OF_ALPHAS * squared if is_log and squared else None
 
     def held_out(
         self, start: np.ndarray | Descent, alpha: float, tol: float, max_passes: int

@@ -19,6 +19,7 @@ from craftmaps.threads import for_each_product_block
 from craftmaps.validation import warn
 
 _CHOICES = ("uniform", "kmeans", "rpcholesky", "leverage")
+_MANY_LANDMARKS = 256  # with fewer, features of landmarks are computed like those of other rows
 _BLOCK_ROWS = 1024  # rows of K_LL that are copied at a time
 
 
@@ -157,6 +158,38 @@ class Nystroem(FeatureMap):
         return {**fitted, "landmarks_": landmarks, **drawn}
 
     def _fill(self, X: Any, out: np.ndarray) -> None:
+        known = self._known(X, out.dtype)
+        if known is None:
+            self._fill_rows(X, out)
+            return
+        assert self._whitening is not None
+        self._whitening.fill_landmarks(known, out)
+        rest = known < 0
+        if rest.any():
+            others = np.empty((np.count_nonzero(rest), out.shape[1]), out.dtype)
+            self._fill_rows(X[rest], others)
+            out[rest] = others
+
+    def _known(self, X: Any, dtype: np.dtype) -> np.ndarray | None:
+        """Return the places of landmarks among the rows, and -1 for other rows.
+
+        The result is None unless so many rows are landmarks that inverting W is cheaper than
+        computing their features as usual. That is so for the rows that a map was fitted on.
+        """
+        whitening, landmarks = self._whitening, self.landmarks_
+        enough = max(_MANY_LANDMARKS, landmarks.shape[0] // 2)
+        if whitening is None or isinstance(self.kernel_, str) or X.shape[0] < enough:
+            return None
+        is_dense = not (sparse.issparse(X) or sparse.issparse(landmarks))
+        same_type = X.dtype == landmarks.dtype == dtype == whitening.matrix.dtype
+        n_known = whitening.n_recoverable
+        if not (is_dense and same_type) or n_known < enough:
+            return None
+        landmarks = landmarks[:n_known]
+        places = choose.places_of(X, landmarks)
+        return places if np.count_nonzero(places >= 0) >= enough else None
+
+    def _fill_rows(self, X: Any, out: np.ndarray) -> None:
         whitening = None if self._whitening is None else self._whitening.rounded(out.dtype)
         n_columns = out.shape[1] if whitening is None else whitening.n_landmarks
         columns = self._columns(out.dtype, n_columns)

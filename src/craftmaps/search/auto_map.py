@@ -16,7 +16,7 @@ from craftmaps.search.clock import Clock
 from craftmaps.search.preparation import Scaling
 from craftmaps.search.report import Report
 from craftmaps.search.rounds import halving
-from craftmaps.search.sized import affordable_size, feature_map, sized_round
+from craftmaps.search.sized import affordable_size, feature_map, sized_rounds
 from craftmaps.search.targets import is_classification
 from craftmaps.search.trials import Rows, Trial
 from craftmaps.storage.expect import expect_array
@@ -161,7 +161,7 @@ class AutoMap(FeatureMap):
         size = budget.components(total, X.shape[1], left, n_classes)
         trial_size = affordable_size(size, total, X.shape[1], clock.remaining)
         if size < len(rows) and clock.has_time and trial_size:
-            rounds.append(sized_round(rows, rounds, size, total, seed, trial_size))
+            rounds += sized_rounds(rows, rounds, size, total, seed, trial_size)
         best: Trial = rounds[-1][0]
         report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
         alpha = best.alpha if np.isfinite(best.alpha) else None  # infinite if the mean is best

@@ -18,6 +18,7 @@ _INVERSE_LENGTHS: dict[str, tuple[float, ...]] = {
 }
 _DEGREES = (1, 3, 5)
 STEP = 2.0  # ratio of neighboring widths
+_SAME_WIDTH = 0.98  # ratio of widths above which kernels are the same
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,17 @@ class Candidate:
         """A key that is equal for equal candidates."""
         return self.preparation, repr(self.kernel)
 
-    def gram(self, prepared: Any) -> np.ndarray:
-        """The kernel matrix of prepared rows, in float64."""
-        return np.asarray(self.kernel(prepared))
+    def is_nearly(self, other: "Candidate") -> bool:
+        """Whether the other candidate differs only by the rounding of its width, if at all."""
+        if self.key == other.key:
+            return True
+        widths = [getattr(one.kernel, "gamma", 0.0) for one in (self, other)]
+        alike = self.preparation == other.preparation and self.family == other.family
+        return alike and min(widths) > _SAME_WIDTH * max(widths)
+
+    def gram(self, prepared: Any, others: Any = None) -> np.ndarray:
+        """The kernel matrix of prepared rows, or between them and others, in float64."""
+        return np.asarray(self.kernel(prepared, others))
 
     @property
     def kernel_text(self) -> str:
@@ -84,7 +93,7 @@ def candidates(preparation: Preparation, prepared: Any) -> list[Candidate]:
 
 def linear(preparation: Preparation) -> Candidate:
     """Return the candidate that is a linear model of the columns."""
-    return Candidate(preparation, Polynomial(1, gamma=1.0, coef0=1.0), alpha=1.0)
+    return Candidate(preparation, Polynomial(1, gamma=1.0, coef0=1.0))
 
 
 def neighbors(candidate: Candidate) -> list[Candidate]:
@@ -92,9 +101,29 @@ def neighbors(candidate: Candidate) -> list[Candidate]:
     if isinstance(candidate.kernel, Polynomial):
         return []
     return [
-        Candidate(candidate.preparation, _widened(candidate.kernel, step), candidate.alpha)
-        for step in (STEP, 1 / STEP)
+        Candidate(candidate.preparation, _widened(candidate.kernel, step), alpha)
+        for step, alpha in zip((STEP, 1 / STEP), _alphas(candidate), strict=True)
     ]
+
+
+def _alphas(candidate: Candidate) -> tuple[float | None, float | None]:
+    """Return alphas to start with for a kernel that is one step wider or narrower.
+
+    The spectrum of a kernel of smoothness nu falls with the power -2 nu - d of the frequency, so
+    that of a kernel that is s times wider is s^(2 nu) times smaller at high frequencies. Other
+    kernels keep alpha. A wide Gaussian kernel with a tiny alpha loses digits.
+    """
+    if candidate.alpha is None:
+        return None, None
+    terms = candidate.kernel.kernels if isinstance(candidate.kernel, Sum) else [candidate.kernel]
+    power = min(2 * _smoothness(term) for term in terms)
+    return candidate.alpha / STEP**power, candidate.alpha * STEP**power
+
+
+def _smoothness(kernel: Any) -> float:
+    if isinstance(kernel, Matern):
+        return float(kernel.nu)
+    return 0.5 if isinstance(kernel, Laplacian) else 0.0
 
 
 def _widened(kernel: Any, factor: float) -> Any:

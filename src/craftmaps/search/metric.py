@@ -33,6 +33,7 @@ _FEW_ROWS = 700
 _MAX_STEPS = 6
 _UNSEEN = 3  # one row in three judges the metric instead of teaching it
 _FRESH_ROWS = 300  # with so many rows that were not used before, they judge the metric
+_SMALL_GAIN = 0.99  # a metric that lowers the score less on few rows will not do so clearly
 _CLEAR_GAIN = 0.96  # a metric must lower the score to this share,
 _DEVIATIONS = 2.0  # and squared errors by this many standard errors
 _LEAST_RATIO = 0.05  # least ratio of the left-out losses of taught rows and unseen rows
@@ -49,27 +50,33 @@ def with_metric(rows: Rows, rounds: list[list[Trial]]) -> Candidate | None:
     """
     n, best = rounds[-1][0].n_rows, rounds[-1][0].candidate
     few = _MetricSearch.of(rows, min(n, _FEW_ROWS))
-    recipes = [
-        Recipe(candidate, full, power)
-        for candidate in _starts(rows, rounds, n)
-        for full in (False, True)
-        for power in _POWERS
-        if not full or can_rotate(candidate, rows.prepared(candidate.preparation, n))
-    ]
-    tried = [one for one in on_threads(few.best_of, recipes) if one is not None]
-    if not tried:
+    course = _raced(few.courses(_starts(rows, rounds, n)), few.judged(best).score)
+    if course is None:
         return None
-    _, recipe, n_steps = min(tried, key=lambda one: one[0])
     all_rows = _MetricSearch.of(rows, n)
-    steps = list(islice(all_rows.steps(recipe), n_steps))
+    steps = list(islice(all_rows.steps(course.recipe), course.n_steps))
     if not steps:
         return None
-    chosen = replace(steps[-1], alpha=all_rows.judged(steps[-1]).alpha)
+    chosen = replace(steps[-1], alpha=all_rows.judged(steps[-1], course.alpha).alpha)
     return all_rows.rated(chosen) if _is_clear(rows, n, best, chosen) else None
 
 
+def _raced(courses: list["_Course"], plain: float) -> "_Course | None":
+    """Take steps on all courses that may still win, and return the one with the least score.
+
+    The result is None if all scores are about `plain`, the score without a metric, or above it.
+    """
+    going = courses
+    while going:
+        on_threads(_Course.advance, going)
+        least = min(course.score for course in courses)
+        going = [c for c in going if c.goes_on and c.outlook < min(least, _CLEAR_GAIN * plain)]
+    best = min(courses, key=lambda course: course.score, default=None)
+    return best if best is not None and best.score < _SMALL_GAIN * plain else None
+
+
 def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
-    """Return the best candidates with gradients, with rotations, and with levels."""
+    """Return the best candidates of several kinds from which a metric may be learned."""
     hopeful = [
         trial.candidate
         for trials in reversed(rounds)
@@ -78,8 +85,12 @@ def _starts(rows: Rows, rounds: list[list[Trial]], n: int) -> list[Candidate]:
     ]
     hopeful = [c for c in hopeful if has_gradients(c, rows.prepared(c.preparation, n))]
     rotated = [c for c in hopeful if can_rotate(c, rows.prepared(c.preparation, n))]
+    # A rough kernel may predict better without a metric, but its gradients are noisy.
+    smooth = [c for c in rotated if not (isinstance(c.kernel, Matern) and c.kernel.nu <= 0.5)]
     leveled = [c for c in rotated if c.preparation.levels]
-    starts = hopeful[:1] + rotated[:1] + leveled[:1]
+    # In rows of equal length, the columns that do not matter shorten the others.
+    unscaled = [c for c in smooth if not c.preparation.unit_norm]
+    starts = hopeful[:1] + rotated[:1] + smooth[:1] + unscaled[:1] + leveled[:1]
     return list({candidate.key: candidate for candidate in starts}.values())
 
 
@@ -132,22 +143,24 @@ class _MetricSearch:
         """Make a third of the first n rows unseen."""
         return cls(rows, np.arange(n) % _UNSEEN == 0)
 
-    def judged(self, candidate: Candidate) -> Judged:
+    def judged(self, candidate: Candidate, near: float | None = None) -> Judged:
         """Find the alpha with which the other rows predict the unseen rows best."""
-        n = len(self.unseen)
-        K = candidate.gram(self.rows.prepared(candidate.preparation, n))
-        near = candidate.alpha or _LARGEST_ALPHA
-        return judge_unseen(K, self.rows.targets(slice(n)), self.unseen, near)
+        prepared = self.rows.prepared(candidate.preparation, len(self.unseen))
+        targets = self.rows.targets(slice(len(self.unseen)))
+        near = near or candidate.alpha or _LARGEST_ALPHA
+        return judge_unseen(candidate, prepared, targets, self.unseen, near)
 
-    def best_of(self, recipe: Recipe) -> tuple[float, Recipe, int] | None:
-        """Return the best score of a recipe, whose steps end when the score stops falling."""
-        best: tuple[float, Recipe, int] | None = None
-        for n_steps, step in enumerate(islice(self.steps(recipe), _MAX_STEPS), start=1):
-            score = self.judged(step).score
-            if best is not None and score >= best[0]:
-                break
-            best = score, recipe, n_steps
-        return best
+    def courses(self, starts: list[Candidate]) -> list["_Course"]:
+        """Return the courses from the given candidates, before their first steps."""
+        plain = on_threads(self.judged, starts)
+        n = len(self.unseen)
+        return [
+            _Course(self, Recipe(candidate, full, power), judged.score, judged.alpha)
+            for candidate, judged in zip(starts, plain, strict=True)
+            for full in (False, True)
+            for power in _POWERS
+            if not full or can_rotate(candidate, self.rows.prepared(candidate.preparation, n))
+        ]
 
     def steps(self, recipe: Recipe) -> Iterator[Candidate]:
         """Yield the candidate with a metric that was learned in one step, two steps, and so on."""
@@ -172,11 +185,43 @@ class _MetricSearch:
         n = len(self.unseen)
         targets = self.rows.targets(slice(n))
         K = candidate.gram(self.rows.prepared(candidate.preparation, n))
-        left_out = judge(K, targets, candidate.alpha).predicted
+        left_out = judge(K, targets, candidate.alpha, bar=0.0).predicted
         losses = np.mean((left_out - targets.Y) ** 2, axis=1)
         ratio = losses[~self.unseen].mean() / max(losses[self.unseen].mean(), 1e-300)
         lesson = Lesson(int(np.sum(~self.unseen)), float(np.clip(ratio, _LEAST_RATIO, 1.0)))
         return replace(candidate, preparation=replace(candidate.preparation, learned=lesson))
+
+
+class _Course:
+    """The steps of a recipe, and the best one so far.
+
+    Attributes
+    ----------
+    score, alpha : float
+        The score and the penalty of the best step; without a step, those of the plain candidate.
+    n_steps : int
+        The number of steps to the best one.
+    goes_on : bool
+        Whether the last step was an improvement.
+    outlook : float
+        The score after all steps if each of them gained as much as the last one.
+    """
+
+    def __init__(self, search: _MetricSearch, recipe: Recipe, score: float, alpha: float) -> None:
+        self.recipe, self.score, self.alpha = recipe, score, alpha
+        self.n_steps, self.goes_on, self.outlook = 0, True, 0.0
+        self._search, self._steps = search, search.steps(recipe)
+
+    def advance(self) -> None:
+        """Take the next step."""
+        step = next(self._steps, None)
+        judged = None if step is None else self._search.judged(step, self.alpha)
+        self.goes_on = judged is not None and judged.score < self.score
+        if judged is not None and self.goes_on:
+            ratio = judged.score / self.score
+            self.score, self.alpha, self.n_steps = judged.score, judged.alpha, self.n_steps + 1
+            self.goes_on = self.n_steps < _MAX_STEPS
+            self.outlook = self.score * ratio ** (_MAX_STEPS - self.n_steps)
 
 
 def gradients_of(

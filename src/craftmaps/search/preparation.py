@@ -5,11 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from craftmaps.maps import ImageMap, LevelsMap, ScaledMap
 from craftmaps.maps.levels import levels_of, with_levels
 from craftmaps.maps.parts.images import gradients
-from craftmaps.maps.scaled import applied_scaling, fitted_scaling, multiplied
+from craftmaps.maps.scaled import multiplied, scaled_rows
 
 Weights = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
@@ -62,13 +63,23 @@ class Scaling:
         )
         return scaled if self.levels is None else LevelsMap(scaled, levels=np.array(self.levels))
 
+    @property
+    def base(self) -> "Scaling":
+        """The part of this preparation that does not depend on weights and lengths of rows."""
+        return Scaling(self.columns, levels=self.levels)
+
     def applied(self, X: Any) -> Any:
         """Fit this preparation to the rows, and return the prepared rows in float64."""
         if self.levels is not None:
             X = with_levels(X, np.array(self.levels))
-        fitted = fitted_scaling(X, self.columns, self.weights)
-        prepared = applied_scaling(X, *fitted, self.unit_norm)
-        return prepared.astype(np.float64, copy=False)
+        scaled = scaled_rows(X, self.columns, unit_norm=False)
+        return self.finished(scaled.astype(np.float64, copy=False))
+
+    def finished(self, scaled: Any) -> Any:
+        """Return the prepared rows, given the rows that `base` has prepared."""
+        if self.weights is not None:
+            scaled = multiplied(scaled, np.array(self.weights))
+        return normalize(scaled) if self.unit_norm else scaled
 
     def weighted(self, weights: np.ndarray, learned: Lesson) -> "Scaling":
         """Return the same preparation with learned weights of columns, or with a matrix."""
@@ -106,13 +117,21 @@ class Gradients:
             feature_map = ScaledMap(feature_map, unit_norm=False, weights=weights)
         return ImageMap(feature_map, cells=image_cells(self.shape), shape=self.shape)
 
+    @property
+    def base(self) -> "Gradients":
+        """The same gradients without weights."""
+        return Gradients(self.shape)
+
     def applied(self, X: Any) -> np.ndarray:
         """Return the gradients of images in float64."""
         prepared = gradients(X, cells=image_cells(self.shape), shape=self.shape)
-        weighted = (
-            prepared if self.weights is None else multiplied(prepared, np.array(self.weights))
-        )
-        return np.asarray(weighted, dtype=np.float64)
+        return self.finished(prepared.astype(np.float64, copy=False))
+
+    def finished(self, prepared: np.ndarray) -> np.ndarray:
+        """Return the gradients that `base` has computed, times the weights."""
+        if self.weights is None:
+            return prepared
+        return np.asarray(multiplied(prepared, np.array(self.weights)))
 
     def weighted(self, weights: np.ndarray, learned: Lesson) -> "Gradients":
         """Return the same gradients with learned weights, or with a matrix."""

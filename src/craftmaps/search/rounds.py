@@ -8,15 +8,17 @@ from craftmaps.search.clock import Clock
 from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
 from craftmaps.search.selection import is_as_good
-from craftmaps.search.trend import with_trend
+from craftmaps.search.trend import deviations, with_trend
 from craftmaps.search.trials import Rows, Trial
 
-ROUND_ROWS = (400, 800, 1300)
-_FEW_ROUND_ROWS = (400, 700, 1100)  # for small tables, where a search of seconds is long
+ROUND_ROWS = (200, 400, 800, 1300)
+_FEW_ROUND_ROWS = (200, 400, 700, 1100)  # for small tables, where a search of seconds is long
 _FEW_ROWS = 2500
 _PREPARATION_ROWS = 5000  # rows that show which values of columns are rare
-_N_KEPT = (6, 2)  # candidates that survive the first and the second round
-_N_NEAR = (3, 1)  # survivors that are also tried with other widths
+_N_KEPT = (24, 6, 2)  # the most candidates that survive a round
+_N_NEAR = (0, 3, 1)  # survivors that are also tried with other widths
+_CERTAIN = 2.0  # standard errors by which the losses of a certain loser are larger
+_HALF_A_ROW = 0.5  # the least sum of losses, because all of them may be 0
 _SUM_SIZES = (2, 3, 4)  # numbers of kernels in a sum
 _CLEARLY_LINEAR = 0.97  # below this ratio of scores, a linear model is preferred to kernels
 _NEARLY_EQUAL = 1.01  # scores up to this ratio count as equal
@@ -37,29 +39,46 @@ def halving(rows: Rows, clock: Clock, shape: tuple[int, int] | None = None) -> l
         for candidate in candidates(preparation, rows.prepared(preparation, n))
     ]
     rounds = [rows.judged(tried, n)]
+    survivors = _possible(rounds[0])
     for size, n_kept, n_near in zip(sizes[1:], _N_KEPT, _N_NEAR, strict=True):
-        following = min(clock.affordable_rows(size, n_trials=2 * n_kept + 2), len(rows))
+        best = survivors[:n_kept]
+        n_trials = len(best) + 2 * n_near + 2
+        following = min(clock.affordable_rows(size, n_trials), len(rows))
         if following < n:
             break
-        n, best = following, rounds[-1][:n_kept]
+        n = following
         tried = [trial.candidate for trial in best]
         for trial in best[:n_near]:
-            tried += neighbors(trial.candidate)
-        rounds.append(_new_round(rows, rounds[-1], tried, n))
+            near = neighbors(trial.candidate)
+            tried += [c for c in near if not any(c.is_nearly(other) for other in tried)]
+        survivors = _new_round(rows, rounds[-1], tried, n)
+        rounds.append(survivors)
     winner = rounds[-1][0].candidate
     weighted = with_metric(rows, rounds) if clock.has_time else None
     leading = winner if weighted is None else weighted
-    tried = [winner, leading, *sums(rounds, leading)]
-    if weighted is not None:
-        tried += neighbors(weighted)
-    last = _new_round(rows, rounds[-1], tried, n)
+    optional = sums(rounds, leading) + ([] if weighted is None else neighbors(weighted))
+    if clock.affordable_rows(n, n_trials=len(optional) + 1) < n:
+        optional = []
+    last = _new_round(rows, rounds[-1], [winner, leading, *optional], n)
     plain = [linear(preparation) for preparation in prepared if not preparation.unit_norm][:1]
     last = steadiest_first(last) if 2 * n < len(rows) else last
-    linear_trials = rows.judged(plain, n)
+    linear_trials = rows.judged(plain, n, bar=last[0].score)
     if clock.has_time:
         last = with_trend(rows, last, linear_trials)
     rounds.append(_beside_linear(rounds, last, linear_trials, every_row=n == len(rows)))
     return rounds
+
+
+def _possible(trials: list[Trial]) -> list[Trial]:
+    """Return the trials whose losses are not clearly larger than those of the best one."""
+    best = trials[0].losses
+    scale = np.maximum(best.mean(axis=0), _HALF_A_ROW / len(best))  # both losses of classes count
+    worse = [((trial.losses - best) / scale).sum(axis=1) for trial in trials]
+    return [
+        trial
+        for trial, difference in zip(trials, worse, strict=True)
+        if deviations(difference) <= _CERTAIN
+    ]
 
 
 def _beside_linear(

@@ -17,6 +17,7 @@ from craftmaps.threads import on_threads
 _MOST_TAUGHT_ROWS = 8000
 _MOST_HELD_ROWS = 2500
 _TRIAL_SIZES = (1024, 512, 256, 128)  # kernels that win with so many components also win with more
+_N_AT_FULL_SIZE = 2  # trials with all components that the time allows; others have half of them
 _N_TRIALS = 8  # about so many, for estimates of their time
 _HOPEFUL = 1.3  # a family with a score this much above the best does not win with any size
 
@@ -28,28 +29,33 @@ def feature_map(candidate: Candidate, size: int, n_rows: int, seed: int) -> Any:
     return candidate.preparation.around(inner)
 
 
-def sized_round(
+def sized_rounds(
     rows: Rows, before: list[list[Trial]], size: int, total: int, seed: int, largest: int
-) -> list[Trial]:
+) -> list[list[Trial]]:
     """Compare the best candidates of each family at a size smaller than the `total` of rows.
 
     Rough kernels need many components, so a smoother kernel may be better with few. Wider and
-    narrower versions of the best kernel are tried as well. No trial has more than `largest`
-    components.
+    narrower versions of the best kernel are tried as well. The best two are compared again with
+    twice as many components and rows. No trial has more than `largest` components.
     """
     trial_size = min(size, largest)
     rows_per_component = total / size
 
-    def attempts(tried: list[Candidate]) -> list[Trial]:
+    def attempts(tried: list[Candidate], components: int) -> list[Trial]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # repeated landmarks are fine here
             return on_threads(
-                lambda one: _attempt(rows, one, trial_size, rows_per_component, seed), tried
+                lambda one: _attempt(rows, one, components, rows_per_component, seed), tried
             )
 
-    trials = attempts(_finalists(before))
+    half = max(trial_size // 2, min(trial_size, _TRIAL_SIZES[-1]))
+    trials = attempts(_finalists(before), half)
     best = min(trials, key=lambda trial: trial.score)
-    return steadiest_first(trials + attempts(neighbors(best.candidate)))
+    trials = steadiest_first(trials + attempts(neighbors(best.candidate), half))
+    if half == trial_size:
+        return [trials]
+    finalists = [trial.candidate for trial in trials[:_N_AT_FULL_SIZE]]
+    return [trials, steadiest_first(attempts(finalists, trial_size))]
 
 
 def _finalists(rounds: list[list[Trial]]) -> list[Candidate]:

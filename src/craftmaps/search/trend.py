@@ -42,10 +42,10 @@ def with_trend(rows: Rows, trials: list[Trial], plain: list[Trial]) -> list[Tria
     losses = [_losses(one, rows, targets, ends) for one in tried]
     first = min(range(len(tried)), key=lambda i: float(losses[i].mean()))
     after = losses[first]
-    if after.mean() > _CLEAR_GAIN * before.mean() or _deviations(before - after) < _DEVIATIONS:
+    if after.mean() > _CLEAR_GAIN * before.mean() or deviations(before - after) < _DEVIATIONS:
         return trials
     (trial,) = rows.judged([tried[first]], best.n_rows)
-    is_as_good = _deviations((trial.losses - best.losses)[:, 0]) <= _AS_GOOD
+    is_as_good = deviations((trial.losses - best.losses)[:, 0]) <= _AS_GOOD
     return [trial, *trials] if is_as_good else [*trials, trial]
 
 
@@ -77,10 +77,10 @@ def _ends(plain: Candidate, rows: Rows, n: int) -> np.ndarray:
 def _losses(candidate: Candidate, rows: Rows, targets: Targets, ends: np.ndarray) -> np.ndarray:
     """Return the squared error of each row at the ends, predicted from all other rows."""
     prepared = rows.prepared(candidate.preparation, len(targets))
-    judged = judge_unseen(candidate.gram(prepared), targets, ends, candidate.alpha or 1.0)
+    judged = judge_unseen(candidate, prepared, targets, ends, candidate.alpha or 1.0)
     return np.asarray(np.mean((judged.predicted - targets.Y[ends]) ** 2, axis=1))
 
 
-def _deviations(values: np.ndarray) -> float:
+def deviations(values: np.ndarray) -> float:
     """Return the mean of values in standard errors."""
     return float(values.mean() * np.sqrt(len(values)) / (values.std() or np.inf))

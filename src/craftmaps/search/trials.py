@@ -11,6 +11,8 @@ from craftmaps.search.preparation import Preparation
 from craftmaps.search.targets import Targets
 from craftmaps.threads import on_threads
 
+_N_FIRST = 2  # trials whose scores are known before the others begin; as many on any machine
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -66,13 +68,17 @@ class Rows:
         """Return the first n rows, prepared."""
         key = preparation, n
         if key not in self._prepared:
-            self._prepared[key] = preparation.applied(self.raw(slice(n)))
+            base = preparation.base, n
+            if base not in self._prepared:
+                self._prepared[base] = preparation.base.applied(self.raw(slice(n)))
+            self._prepared[key] = preparation.finished(self._prepared[base])
         return self._prepared[key]
 
     def judged(self, tried: list[Candidate], n: int, bar: float = np.inf) -> list[Trial]:
         """Try all candidates on the first n rows, and sort them by score.
 
-        No further alphas are tried for a candidate whose score is far above `bar`.
+        The first ones, which were the best on fewer rows, lower `bar` to their least score. No
+        further alphas are tried for a candidate whose score is far above `bar`.
         """
         for candidate in tried:  # fill the cache before threads use it
             self.prepared(candidate.preparation, n)
@@ -83,4 +89,7 @@ class Rows:
             best = judge(K, targets, candidate.alpha, bar)
             return Trial.of(candidate, targets, best.predicted, best.alpha, n)
 
-        return sorted(on_threads(trial, tried), key=lambda trial: trial.score)
+        trials = on_threads(trial, tried[:_N_FIRST])
+        bar = min([bar, *(one.score for one in trials)])
+        trials += on_threads(trial, tried[_N_FIRST:])
+        return sorted(trials, key=lambda trial: trial.score)

@@ -47,15 +47,20 @@ class Found:
 
 
 def search(
-    machine: Machine, folds: Sequence[int], alphas: Sequence[float] | None, lowest: float
+    machine: Machine,
+    folds: Sequence[int],
+    alphas: Sequence[float] | None,
+    lowest: float,
+    hint: float | None = None,
 ) -> Found:
     """Find the alpha with the least loss of held-out rows.
 
     Given alphas are tried from the largest on, and each starts at the solution of the previous one.
-    Otherwise alpha starts at a hundredth of the mean curvature. It is lowered by half decades as
-    long as the loss of held-out rows falls, or raised if it rises at once. If nearly all rows are
-    right, a few rows decide, so the result is the largest alpha whose loss is within two percent of
-    the least one.
+    Otherwise alpha starts at a hundredth of the mean curvature, or at `hint` if that is larger. It
+    is lowered by half decades as long as the loss of held-out rows falls, or raised if it rises at
+    once. If a rough solution for a larger alpha is better, it is raised first. If nearly all rows
+    are right, a few rows decide, so the result is the largest alpha whose loss is within two
+    percent of the least one.
     """
     tried: dict[float, float] = {}
     reached: dict[float, list[Descent]] = {}
@@ -74,9 +79,10 @@ def search(
             improves(alpha)
     else:
         scale = machine.first.mean_curvature or 1.0
-        first = round(_STEPS * np.log10(_FIRST_ALPHA * scale))
-        last = np.floor(_STEPS * np.log10(_LAST_ALPHA * scale))
-        power = first
+        usual, last = _FIRST_ALPHA * scale, np.floor(_STEPS * np.log10(_LAST_ALPHA * scale))
+        # Descents at small alphas take fewer passes if larger alphas come before.
+        first = round(_STEPS * np.log10(max(usual, hint or 0.0)))
+        power = first = int(min(first, last))
         loss = np.inf
         if machine.has_time:
             # A larger penalty takes fewer passes, and a rough solution is enough as a start.
@@ -84,8 +90,7 @@ def search(
             loss = float(sum(descent.held for descent in ends))
         first_ends = ends
         improves(10.0 ** (power / _STEPS))
-        larger_is_worse = np.isfinite(loss) and loss > (1 + _CLEAR) * min(tried.values())
-        for step in (-1,) if larger_is_worse else (-1, 1):
+        for step in _directions(min(tried.values()), loss):
             while lowest <= 10.0 ** ((power + step) / _STEPS) and power + step <= last:
                 if not machine.has_time:
                     break
@@ -100,3 +105,13 @@ def search(
     every = np.array(sorted(tried))
     scores = np.array([tried[alpha] for alpha in every])
     return Found(best, every, scores, reached[best])
+
+
+def _directions(loss: float, at_larger: float) -> tuple[int, ...]:
+    """Return the directions to try, for the losses at the first alpha and roughly at a larger one.
+
+    The latter is infinite if there was no time for it.
+    """
+    if np.isfinite(at_larger) and at_larger > (1 + _CLEAR) * loss:
+        return (-1,)
+    return (1, -1) if at_larger < (1 - _EQUAL) * loss else (-1, 1)

@@ -18,6 +18,8 @@ from craftmaps.learn.normal_equations import NormalEquations
 from craftmaps.learn.solvers.factor import factor_lower
 from craftmaps.learn.solvers.penalty import in_place, whitening
 
+_SINGLE_ALPHA = 1e-6  # with a larger share of the trace, scores in single precision are as good,
+_MANY_FEATURES = 512  # and with more features they are worth it
 _INTERPOLATES = 1e-8  # if 1 - leverage is smaller, rounding spoils the leave-one-out error
 
 
@@ -116,7 +118,9 @@ class LeftOutScores:
 
     def __call__(self, alpha: float) -> np.ndarray:
         """Return one score per target or as many as the loss gives, infinite for interpolation."""
+        many = self._equations.n_features > _MANY_FEATURES
         single = self._equations.precision == np.float32
+        single = single or (many and alpha > _SINGLE_ALPHA * self.trace)
         score = self._score(alpha, np.dtype(np.float32)) if single else None
         if score is None:
             score = self._score(alpha, np.dtype(np.float64))

@@ -235,3 +235,9 @@ def kmeans(X: Any, n: int, unit_norm: bool, rng: np.random.Generator) -> np.ndar
     )
     centres: np.ndarray = clusters.fit(X).cluster_centers_
     return normalize(centres) if unit_norm else centres
+
+
+def places_of(rows: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
+    """Return the place of the landmark that equals each row bit by bit, or -1 if none does."""
+    places = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(landmarks))}
+    return np.array([places.get(row.tobytes(), -1) for row in np.ascontiguousarray(rows)])

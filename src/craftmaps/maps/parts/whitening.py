@@ -7,12 +7,15 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import lapack
 
+from craftmaps.loops import cholesky
 from craftmaps.maps.parts.base import check_facts
 from craftmaps.storage.packing import storable
 from craftmaps.threads import at_most_threads
 
 _MAX_LANDMARKS_ONE_THREAD = 4096  # with so few, BLAS threads gain little, and lose on busy cores
 _BLOCK_COLUMNS = 256  # columns of a triangle that are multiplied at a time
+_BLOCK_ROWS = 64  # rows of a transposed matrix that are copied at a time
+_RECOVERABLE = 1e-6  # least squared pivot, relative to the largest, of a factor to be recovered
 _PIVOT_MARGIN = 64  # in eps; a smaller squared pivot may be a rounding error
 
 
@@ -74,6 +77,30 @@ class Whitening:
         else:
             out[:, : self.rank] = X @ self.matrix
         out[:, self.rank :] = 0
+
+    @property
+    def n_recoverable(self) -> int:
+        """Number of landmarks, from the first on, that `fill_landmarks` is accurate for."""
+        least = _RECOVERABLE * self.values.max(initial=0.0)
+        return int(np.count_nonzero(self.values >= least)) if self.triangular else 0
+
+    def fill_landmarks(self, places: np.ndarray, out: np.ndarray) -> None:
+        """Write whitened columns of rows that are landmarks, without their kernel values.
+
+        `places` has the place of the landmark of each row, and -1 for other rows, which are left
+        alone. As W' K_LL W = I, the columns of landmarks are the rows of the inverse of W'.
+        """
+        n = self.n_recoverable
+        inverse = np.array(self.matrix[:n, :n], order="C")
+        with one_thread_if_few(n):
+            cholesky.invert(inverse)
+        rows = np.argsort(places, kind="stable")[np.count_nonzero(places < 0) :]
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            some = rows[start : start + _BLOCK_ROWS]
+            first, stop = places[some[0]], places[some[-1]] + 1
+            columns = inverse[:stop, first:stop].T
+            out[some, :stop] = columns[places[some] - first]
+            out[some, stop:] = 0
 
     def check(self, n_in: int, n_out: int) -> None:
         n_landmarks = self.n_landmarks if self.triangular else n_in
