@@ -11,6 +11,7 @@ from craftmaps import KernelClassifier, KernelRegressor
 from craftmaps.learn import kernel_classifier
 from craftmaps.learn.local import local_rival
 from craftmaps.search import budget, local_map
+from craftmaps.search.report import Search
 
 REASON = "the search for a kernel does not weigh rows"
 N, N_NEW = 1500, 2000
@@ -225,7 +226,7 @@ def test_streams_and_sparse_rows_are_refused(numbers):
 @pytest.mark.slow
 def test_auto_takes_local_machines_if_they_are_clearly_better(monkeypatch, tmp_path):
     """The first classes change from place to place, and the second ones do not."""
-    monkeypatch.setattr(kernel_classifier, "LEAST_LOCAL_ROWS", 2500)
+    monkeypatch.setattr(kernel_classifier, "EXACT_ROWS", 2499)
     monkeypatch.setattr(local_map, "_LEAST_LEAF_ROWS", 500)
     monkeypatch.setattr(local_map, "_OPERATIONS", 1e9)
     monkeypatch.setattr(budget, "DEFAULT_COMPONENTS", 96)
@@ -263,5 +264,6 @@ def test_a_wide_table_is_not_compared_with_local_machines():
         frame[name] = [f"{name} {value:.7f}" for value in RNG.uniform(size=N)]
     machine = KernelClassifier(random_state=0)
     table, y = machine._first_rows(frame, LABELS[:N], whole=True)
-    assert local_rival(machine, table, y, None) is None
+    machine.fit_encoder(table)
+    assert local_rival(machine, table, y, None, Search([], 0, 0.0)) is None
     assert machine.encoder_.n_encoded_ > 100

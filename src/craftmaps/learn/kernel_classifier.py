@@ -13,10 +13,10 @@ from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, Encode, OneBit, OneV
 from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
 from craftmaps.learn.intervals import set_scores
 from craftmaps.learn.kernel_machine import KernelMachine
-from craftmaps.learn.local import LEAST_LOCAL_ROWS
 from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.solvers.choose import is_auto
+from craftmaps.search.budget import EXACT_ROWS
 from craftmaps.storage.packing import storable
 from craftmaps.validation import check_choice
 
@@ -208,7 +208,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         """Only if nothing is asked for that local machines do not have."""
         plain = self.loss == "auto" and is_auto(self.alpha) and self.decoding != DISCRIMINANT
         any_size = self.budget is None or self.budget == "unlimited"
-        return self._searches and plain and any_size and n_rows >= LEAST_LOCAL_ROWS
+        return self._searches and plain and any_size and n_rows > EXACT_ROWS
 
     def _new_loss(self, fit: Fit) -> Loss:
         return LogLoss() if isinstance(self._code, OneVsRest) else BitLogLoss()

@@ -91,8 +91,11 @@ class KernelMachine(TableLearner, OnePass):
             learn_locally(self, X, y, weights)
             line.advance(len(y))
             return
-        rival = local_rival(self, X, y, weights) if self._may_be_local(len(y)) else None
         self._fit_map(*self._sampled(X, y), n_rows=X.shape[0], whole=True)
+        search = self.__dict__.pop("_search", None)
+        rival = None
+        if self._may_be_local(len(y)):
+            rival = local_rival(self, X, y, weights, search)
         if rival is None or not is_better(rival, self._map_report, certain=False):
             self._add(X, y, weights, line)
             self._stream.solution = self._solve()
@@ -116,6 +119,10 @@ class KernelMachine(TableLearner, OnePass):
         if self._searches and seconds is not None:
             self.__dict__["_deadline"] = time.monotonic() + seconds
         super()._fit_map(*args, **options)
+        if isinstance(self.feature_map_, AutoMap):
+            search = self.feature_map_.take_search()
+            if options.get("whole"):
+                self.__dict__["_search"] = search  # which `_learn_all` takes
 
     def _new_map(self, n_rows: int | None = None) -> Any:
         if self._is_local:

@@ -15,28 +15,30 @@ from craftmaps.learn.solvers.choose import is_auto, is_sequence
 from craftmaps.learn.solvers.solution import Solution, check_weight, mean_and_spread
 from craftmaps.learn.stream import FeatureStream
 from craftmaps.search.leaf_machines import Lessons
-from craftmaps.search.report import Report
+from craftmaps.search.report import Report, Search
 
-LEAST_LOCAL_ROWS = 50_000  # with fewer rows, 2,048 features or more are about as good
 _MOST_COLUMNS = 100  # with more columns, rows in a leaf are hardly closer than others
 _CLEARLY = 0.7  # below this ratio of expected errors, before the other model is fitted,
 _BETTER = 0.95  # or this ratio afterwards, local machines are chosen
 
 
-def local_rival(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
+def local_rival(
+    machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | None, search: Search | None
+) -> Any:
     """Return a copy of a machine with feature_map="local", fitted to validated rows.
 
-    Returns None if the rows do not suit local machines.
+    `machine` has fitted its map, and `search` chose it. Returns None if the rows do not suit local
+    machines.
     """
-    machine.fit_encoder(machine._sampled(X, y)[0])
     encoder = machine.encoder_
     width = X.shape[1] if encoder is None else encoder.n_encoded_
-    if sparse.issparse(X) or getattr(encoder, "is_sparse_", False) or width > _MOST_COLUMNS:
+    is_sparse = sparse.issparse(X) or getattr(encoder, "is_sparse_", False)
+    if search is None or is_sparse or width > _MOST_COLUMNS:
         return None
     rival = copy(machine)
     rival.feature_map = "local"
-    learn_locally(rival, X, y, weights)
-    return None if rival.report_ is None else rival
+    learn_locally(rival, X, y, weights, search)
+    return rival
 
 
 def is_better(rival: Any, report: Report | None, *, certain: bool) -> bool:
@@ -49,8 +51,17 @@ def is_better(rival: Any, report: Report | None, *, certain: bool) -> bool:
     return bool(rival.report_.error < (_BETTER if certain else _CLEARLY) * report.error)
 
 
-def learn_locally(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
-    """Fit a kernel machine with feature_map="local" to validated rows."""
+def learn_locally(
+    machine: Any,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    search: Search | None = None,
+) -> None:
+    """Fit a kernel machine with feature_map="local" to validated rows.
+
+    `search` is the result of a search with the same rows, if there was one.
+    """
     machine._check_parameters()
     machine.loss_ = "squared" if machine.loss == "auto" else None
     machine.fit_encoder(machine._sampled(X, y)[0])
@@ -61,7 +72,7 @@ def learn_locally(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | Non
     row_weights = np.ones(len(y)) if row_weights is None else row_weights.astype(np.float64)
     weighty = row_weights > 0
     check_weight(float(row_weights.sum()))
-    lessons = _lessons(machine, y, targets, row_weights, weighty)
+    lessons = _lessons(machine, y, targets, row_weights, weighty, search)
     feature_map = machine._new_map().fit(rows[weighty], lessons)
     width = lessons.Y.shape[1]
     stream = FeatureStream(feature_map, width, 0, rows.dtype, machine._encode)
@@ -84,7 +95,12 @@ def learn_locally(machine: Any, X: Any, y: np.ndarray, weights: np.ndarray | Non
 
 
 def _lessons(
-    machine: Any, y: np.ndarray, targets: np.ndarray, weights: np.ndarray, weighty: np.ndarray
+    machine: Any,
+    y: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray,
+    weighty: np.ndarray,
+    search: Search | None,
 ) -> Lessons:
     Y = machine._encode(targets[weighty])
     n_classes = 0
@@ -93,7 +109,7 @@ def _lessons(
     weights = weights[weighty]
     if is_auto(machine.alpha):
         weights = weights / weights.mean()
-    return Lessons(y[weighty], Y, weights, n_classes)
+    return Lessons(y[weighty], Y, weights, n_classes, search)
 
 
 def check_local(machine: Any) -> None:

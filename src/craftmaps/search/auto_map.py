@@ -14,7 +14,7 @@ from craftmaps.search.budget import EXACT_ROWS, Budget
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.clock import Clock
 from craftmaps.search.preparation import Scaling
-from craftmaps.search.report import Report
+from craftmaps.search.report import Report, Search
 from craftmaps.search.rounds import halving
 from craftmaps.search.sized import affordable_size, feature_map, sized_rounds
 from craftmaps.search.targets import is_classification
@@ -121,6 +121,11 @@ class AutoMap(FeatureMap):
             inner = inner.feature_map_
         return inner.kernel_
 
+    def take_search(self) -> Search | None:
+        """Return the search of the last fit, if there was one, and keep it no longer."""
+        search: Search | None = self.__dict__.pop("_search", None)
+        return search
+
     def _draw(self, X: Any, y: Any, rng: np.random.Generator) -> dict[str, Any]:
         if y is None:
             raise ValueError(
@@ -131,11 +136,15 @@ class AutoMap(FeatureMap):
             raise ValueError(f"y has {len(y)} targets for the {X.shape[0]} rows of X.")
         classification = is_classification(self.task, y)
         seed = int(rng.integers(2**31))
-        chosen, size, report, alpha = self._searched(X, y, classification, rng, seed)
-        fitted = feature_map(chosen, size, X.shape[0], seed).fit(X, y)
+        chosen, size, search, alpha = self._searched(X, y, classification, rng, seed)
+        fitted, report = feature_map(chosen, size, X.shape[0], seed).fit(X, y), None
+        if search is not None:
+            budget, total = Budget.parse(self.budget), max(X.shape[0], self.n_rows or 0)
+            report = Report.of(search, classification, budget.text, total)
         return {
             "feature_map_": fitted,
             "report_": report,
+            "_search": search,
             "alpha_": alpha,
             "target_ends_": None if classification or chosen.is_linear else _ends(y),
             "_n_features_out": int(fitted._n_features_out),
@@ -143,8 +152,8 @@ class AutoMap(FeatureMap):
 
     def _searched(
         self, X: Any, y: np.ndarray, classification: bool, rng: np.random.Generator, seed: int
-    ) -> tuple[Candidate, int, Report | None, float | None]:
-        """Return the best candidate, its size, the report of the search, and the best penalty."""
+    ) -> tuple[Candidate, int, Search | None, float | None]:
+        """Return the best candidate, its size, the search that found it, and the best penalty."""
         shape = self._shape_of_images(X)
         budget = Budget.parse(self.budget)
         total = max(X.shape[0], self.n_rows or 0)
@@ -156,6 +165,7 @@ class AutoMap(FeatureMap):
             return plain, self.n_components, None, None
         rows = Rows(X, y, classification, rng)
         rounds = halving(rows, clock, shape)
+        n_exact = len(rounds)
         left = (budget.seconds or np.inf) - clock.elapsed
         n_classes = len(np.unique(y)) if classification else 0
         size = budget.components(total, X.shape[1], left, n_classes)
@@ -163,11 +173,11 @@ class AutoMap(FeatureMap):
         if size < len(rows) and clock.has_time and trial_size:
             rounds += sized_rounds(rows, rounds, size, total, seed, trial_size)
         best: Trial = rounds[-1][0]
-        report = Report.of(rounds, classification, budget.text, clock.elapsed, total)
+        search = Search(rounds, n_exact, clock.elapsed)
         alpha = best.alpha if np.isfinite(best.alpha) else None  # infinite if the mean is best
         if best.candidate.is_linear:
             size = min(size, X.shape[1] + 1)  # the dimension of all linear functions
-        return best.candidate, size, report, alpha
+        return best.candidate, size, search, alpha
 
     def _shape_of_images(self, X: Any) -> tuple[int, int] | None:
         if self.images is False:

@@ -12,6 +12,7 @@ from craftmaps.maps.parts.base import check_facts, is_sorted
 from craftmaps.search.candidates import Candidate, neighbors
 from craftmaps.search.leaf_sample import LeafSample, at_most
 from craftmaps.search.preparation import Scaling
+from craftmaps.search.report import Search
 from craftmaps.search.row_tree import RowTree
 from craftmaps.search.targets import Targets
 from craftmaps.storage.packing import storable
@@ -32,12 +33,14 @@ class Lessons:
     """What rows teach: labels or numbers `y`, the columns `Y` to predict, and weights of rows.
 
     `n_classes` is 0 unless the largest column, or the sign of a single column, tells the class.
+    `search` is what a search with the same rows has found already.
     """
 
     y: np.ndarray
     Y: np.ndarray
     weights: np.ndarray
     n_classes: int = 0
+    search: Search | None = None
 
 
 @dataclass(frozen=True)

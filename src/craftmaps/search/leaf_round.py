@@ -16,11 +16,13 @@ from craftmaps.search.leaf_machines import Lessons
 from craftmaps.search.leaf_sample import LeafSample
 from craftmaps.search.metric import gradients_of, has_gradients, power_of
 from craftmaps.search.preparation import Lesson
+from craftmaps.search.report import Search
 from craftmaps.search.row_tree import RowTree
 from craftmaps.search.targets import Targets
 from craftmaps.search.trials import Trial
 
-_ROWS = 1000  # rows of a leaf that judge candidates or teach weights
+_ROWS = 4000  # rows of all leaves together that judge candidates, or teach weights
+_MOST_OF_A_LEAF = 2000
 _LEAVES = 4  # leaves that judge, and as many others that teach weights of columns
 _POWERS = (0.25, 0.5)
 _MAX_STEPS = 4
@@ -28,7 +30,7 @@ _CLEAR_GAIN = 0.98  # weights must lower the score to this share
 
 
 def leaf_round(
-    rounds: list[list[Trial]],
+    search: Search,
     X: np.ndarray,
     everywhere: np.ndarray,
     lessons: Lessons,
@@ -37,27 +39,54 @@ def leaf_round(
 ) -> list[Trial]:
     """Compare the best candidate with each preparation, with and without weights of columns.
 
-    Returns the trials, the best one first, or none if there is only one leaf.
+    Returns the trials, the best one first, or none if there are so few rows that the search has
+    judged better.
     """
     spread = X[everywhere].std(axis=0, dtype=np.float64)
     _, leaves = RowTree.of(X / np.where(spread > 0, spread, 1), leaf_rows)
     targets = Targets(lessons.Y.astype(np.float64), lessons.n_classes)
-    order = rng.permutation(len(leaves))[: 2 * _LEAVES]
-    halves = order[: (len(order) + 1) // 2], order[(len(order) + 1) // 2 :]
-    judging, teaching = (
-        LeafSample.of(X, targets, [leaves[leaf] for leaf in half], _ROWS, rng, everywhere)
-        for half in halves
-    )
-    if not judging.parts or len(leaves) == 1:
+    if len(leaves) == 1 and len(X) < 2 * _MOST_OF_A_LEAF:
         return []
-    by_preparation: dict[str, Candidate] = {}
-    for trials in reversed(rounds):
-        for candidate in (trial.candidate for trial in trials if not trial.candidate.is_linear):
-            by_preparation.setdefault(str(candidate.preparation), candidate)
-    found = [_best_width(judging, candidate) for candidate in by_preparation.values()]
+    halves = _halves(leaves, rng)
+    n_rows = min(_ROWS // len(halves[0]), _MOST_OF_A_LEAF)
+    judging, teaching = (
+        LeafSample.of(X, targets, half, n_rows, rng, everywhere) for half in halves
+    )
+    if not judging.parts:
+        return []
+    found = [_best_width(judging, candidate) for candidate in _finalists(search)]
     found.sort(key=lambda trial: trial.score)
     weighted = _with_weights(found[0], judging, teaching) if teaching.parts else None
     return found if weighted is None else [weighted, *found]
+
+
+def _finalists(search: Search) -> list[Candidate]:
+    """Return the best candidate of each preparation, as exact kernels and as features."""
+    found: dict[tuple[str, bool], Candidate] = {}
+    for number, trials in reversed(list(enumerate(search.rounds))):
+        for candidate in (trial.candidate for trial in trials if not trial.candidate.is_linear):
+            found.setdefault((str(candidate.preparation), number < search.n_exact), candidate)
+    return list({candidate.key: candidate for candidate in found.values()}.values())
+
+
+def _halves(
+    leaves: list[np.ndarray], rng: np.random.Generator
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return rows of some leaves to judge candidates, and other rows to learn weights from.
+
+    Other rows come from other leaves. If there are few leaves, both kinds come from all of them,
+    because few leaves may be unlike the rest.
+    """
+    order = rng.permutation(len(leaves))[: 2 * _LEAVES]
+    if len(order) == 2 * _LEAVES:
+        some = [leaves[leaf] for leaf in order]
+        return some[:_LEAVES], some[_LEAVES:]
+    mixed = [rng.permutation(leaves[leaf]) for leaf in order]
+    middle = [len(rows) // 2 for rows in mixed]
+    return (
+        [np.sort(rows[:half]) for rows, half in zip(mixed, middle, strict=True)],
+        [np.sort(rows[half:]) for rows, half in zip(mixed, middle, strict=True)],
+    )
 
 
 def _best_width(judging: LeafSample, candidate: Candidate) -> Trial:

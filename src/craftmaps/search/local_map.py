@@ -14,7 +14,7 @@ from craftmaps.search.clock import Clock
 from craftmaps.search.leaf_machines import LEAF_ENTRY_BYTES, LeafMachines, LeftOut, Lessons
 from craftmaps.search.leaf_round import leaf_round
 from craftmaps.search.preparation import Scaling
-from craftmaps.search.report import Report
+from craftmaps.search.report import Report, Search
 from craftmaps.search.rounds import halving
 from craftmaps.search.trials import Rows
 from craftmaps.storage.packing import storable
@@ -73,19 +73,14 @@ class LocalMap(AutoMap):
 
     def _draw(self, X: Any, y: Lessons, rng: np.random.Generator) -> dict[str, Any]:
         classification, seed = self.task == "classification", int(rng.integers(2**31))
-        some = rng.permutation(len(X))[:_SEARCH_ROWS]
         budget, report = Budget.parse(self.budget), None
         size = leaf_rows(budget, len(X), X.shape[1] + y.Y.shape[1])
         if len(X) < MIN_ROWS or is_constant(X) or is_constant(y.y):
             candidate = Candidate(Scaling("standard"), Matern(gamma="median"))
         else:
-            seconds = budget.seconds
-            clock = Clock(None if seconds is None else _SHARE_OF_SEARCH * seconds)
-            rounds = halving(Rows(X[some], y.y[some], classification, rng), clock)
-            last = leaf_round(rounds, X, some, y, size, rng)
-            rounds += [last] if last else []
-            report = Report.of(rounds, classification, budget.text, clock.elapsed, len(X))
-            candidate = rounds[-1][0].candidate
+            search = self._found_in_leaves(X, y, size, rng)
+            report = Report.of(search, classification, budget.text, len(X))
+            candidate = search.rounds[-1][0].candidate
         n_columns = y.Y.shape[1]
         machines = LeafMachines(candidate.kernel, size, alpha=self.alpha, random_state=seed)
         if budget.kind == "memory":
@@ -100,6 +95,21 @@ class LocalMap(AutoMap):
             else np.stack([y.Y.min(axis=0), y.Y.max(axis=0)]),
             "_n_features_out": n_columns,
         }
+
+    def _found_in_leaves(
+        self, X: np.ndarray, lessons: Lessons, size: int, rng: np.random.Generator
+    ) -> Search:
+        """Search with some of the rows, unless this was done before, and then within leaves."""
+        some, before = rng.permutation(len(X))[:_SEARCH_ROWS], lessons.search
+        seconds = Budget.parse(self.budget).seconds
+        clock = Clock(None if seconds is None else _SHARE_OF_SEARCH * seconds)
+        if before is None:
+            rows = Rows(X[some], lessons.y[some], self.task == "classification", rng)
+            rounds = halving(rows, clock)
+            before = Search(rounds, len(rounds), 0.0)
+        last = leaf_round(before, X, some, lessons, size, rng)
+        rounds = [*before.rounds, last] if last else before.rounds
+        return Search(rounds, before.n_exact, before.seconds + clock.elapsed)
 
     def _check_stored(self) -> None:
         super()._check_stored()

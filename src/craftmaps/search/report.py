@@ -28,6 +28,18 @@ _HALF_A_BAR = 0.15  # relative to the distance of two bars, whose names are abov
 _INCHES = 0.7  # from bar to bar
 
 
+@dataclass(frozen=True)
+class Search:
+    """The rounds of a search, and how long it took; the last round begins with the winner.
+
+    The first `n_exact` rounds have judged exact kernels, and the others have judged features.
+    """
+
+    rounds: list[list[Trial]]
+    n_exact: int
+    seconds: float
+
+
 @storable
 @dataclass(frozen=True)
 class Report:
@@ -77,15 +89,9 @@ class Report:
     linear: tuple[float, float] | None = None
 
     @classmethod
-    def of(
-        cls,
-        rounds: list[list[Trial]],
-        classification: bool,
-        budget: str,
-        seconds: float,
-        n_rows: int,
-    ) -> "Report":
-        """Return the report of rounds on some of n rows; the last round begins with the winner."""
+    def of(cls, search: Search, classification: bool, budget: str, n_rows: int) -> "Report":
+        """Return the report of a search on some of n rows."""
+        rounds = search.rounds
         best = rounds[-1][0]
         by_preparation: dict[str, float] = {}
         for trial in rounds[0]:
@@ -100,7 +106,7 @@ class Report:
             (best.interval[0], best.interval[1]),
             classification,
             budget,
-            seconds,
+            search.seconds,
             _optimism(rounds, n_rows),
             _linear(rounds),
         )

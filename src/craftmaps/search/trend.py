@@ -36,6 +36,8 @@ def with_trend(rows: Rows, trials: list[Trial], plain: list[Trial]) -> list[Tria
     if not plain or targets.n_classes or preparation.unit_norm or best.candidate.is_linear:
         return trials
     ends = _ends(plain[0].candidate, rows, n)
+    if ends.all():  # a linear model predicts the same for most rows
+        return trials
     before = _losses(best.candidate, rows, targets, ends)
     n_columns = rows.prepared(preparation, n).shape[1]
     tried = [with_linear_part(one, n_columns) for one in _in_a_line(best.candidate)]
