@@ -82,7 +82,7 @@ def test_a_seed_repeats_the_advice_and_another_draws_other_rows():
 
 def test_the_text_has_the_reasons(advice):
     text = str(advice)
-    words = ("Preparation:", "on 400 rows", "Kernel:", "Size: 128 Nyström", "Next best:", "90%")
+    words = ("Preparation:", "on 200 rows", "Kernel:", "Size: 128 Nyström", "Next best:", "90%")
     for word in (*words, advice.report.kernel, f"Expected error: {advice.error:.2%}"):
         assert word in text
     assert text.count("\n") == len(advice.reasons()) == 5
