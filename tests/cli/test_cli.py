@@ -195,7 +195,10 @@ def test_a_search_on_npz_learns_a_regression(folder):
             "every must be at least 0",
         ),
         ("compare train.csv --target class --rows -3", "--rows"),
-        ("predict holed.craft holed.csv -o p.csv", "'a': nan is not a finite number; choose the columns"),
+        (
+            "predict holed.craft holed.csv -o p.csv",
+            "'a': nan is not a finite number; choose the columns",
+        ),
         ("fit holed --target y -o m.craft", "suffix does not tell the format; give --format."),
         (
             "fit holed.csv --target y --columns y -o m.craft",

@@ -265,5 +265,5 @@ def test_a_wide_table_is_not_compared_with_local_machines():
     machine = KernelClassifier(random_state=0)
     table, y = machine._first_rows(frame, LABELS[:N], whole=True)
     machine.fit_encoder(table)
-    assert local_rival(machine, table, y, None, Search([], 0, 0.0)) is None
+    assert local_rival(machine, table, y, None, Search([], [], 0.0)) is None
     assert machine.encoder_.n_encoded_ > 100

@@ -162,8 +162,10 @@ def test_rare_large_targets_may_be_predicted():
 @pytest.mark.parametrize("n_columns", [40, pytest.param(2000, marks=pytest.mark.slow)])
 def test_sparse_and_wide_rows(n_columns):
     draws = np.random.default_rng(0)
-    X = draws.normal(size=(200, n_columns)) * (draws.random((200, n_columns)) < 0.2)
-    y = np.where(X[:, :10].sum(axis=1) > 0, "more", "less")
+    is_more = draws.random(200) < 0.5
+    X = draws.normal(np.where(is_more, 0.5, -0.5)[:, None], 1.0, size=(200, n_columns))
+    X *= draws.random(X.shape) < 0.2
+    y = np.where(is_more, "more", "less")
     dense = KernelClassifier(random_state=0).fit(X, y)
     stored = KernelClassifier(random_state=0).fit(sparse.csr_array(X), y)
     assert min(dense.score(X, y), stored.score(sparse.csr_array(X), y)) > 0.85

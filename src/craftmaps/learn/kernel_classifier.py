@@ -13,6 +13,7 @@ from craftmaps.learn.codes import DISCRIMINANT, CodeMatrix, Encode, OneBit, OneV
 from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
 from craftmaps.learn.intervals import set_scores
 from craftmaps.learn.kernel_machine import KernelMachine
+from craftmaps.learn.local import MANY_LOCAL_ROWS
 from craftmaps.learn.losses import BitLogLoss, LogLoss, Loss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.solvers.choose import is_auto
@@ -40,7 +41,7 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
         rows, within `budget`, see `AutoMap`. "local" searches too, splits the rows by a tree, and
         learns a machine with the exact kernel from the rows of each leaf. It takes all rows in
-        memory and the squared loss. "auto" compares both from 50,000 rows on, unless a loss,
+        memory and the squared loss. "auto" compares both above 4,096 rows, unless a loss,
         alpha or budget is given. It can also be a map of this package or any
         scikit-learn transformer. None uses the rows themselves. A clone is fitted on a sample of
         the rows, see `map_rows`. To use a fitted map without fitting it again, wrap it in
@@ -195,20 +196,32 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
         coded = isinstance(self._code, CodeMatrix) or hasattr(feature_map, "penalty")
         if not plain or coded or n_rows > MANY_ROWS * n_features:
             return "log"
+        return "log" if self._prefers_log(feature_map, X, y) else "squared"
+
+    def _prefers_log(self, feature_map: Any, X: Any, y: np.ndarray) -> bool:
+        """Whether the log-loss is clearly better on a sample of the rows."""
         some = np.unique(np.linspace(0, X.shape[0] - 1, min(SAMPLE_ROWS, X.shape[0])).astype(int))
         Z = X[some] if feature_map is None else feature_map.transform(X[some])
         if sparse.issparse(Z):
-            return "log"
+            return True
         labels, alpha = self._targets(y[some]), getattr(feature_map, "alpha_", None)
         if alpha is None:
             alpha = OnePassClassifier().fit(Z, labels).alpha_
-        return "log" if prefers_log(Z, labels, len(self.classes_), alpha) else "squared"
+        return prefers_log(Z, labels, len(self.classes_), alpha)
 
-    def _may_be_local(self, n_rows: int) -> bool:
-        """Only if nothing is asked for that local machines do not have."""
+    def _may_be_local(self, X: Any, y: np.ndarray) -> bool:
+        """Only if nothing is asked for that local machines do not have.
+
+        Local machines have the squared loss. With few leaves, this matters more than features.
+        """
         plain = self.loss == "auto" and is_auto(self.alpha) and self.decoding != DISCRIMINANT
         any_size = self.budget is None or self.budget == "unlimited"
-        return self._searches and plain and any_size and n_rows > EXACT_ROWS
+        if not (self._searches and plain and any_size and len(y) > EXACT_ROWS):
+            return False
+        if len(y) >= MANY_LOCAL_ROWS:
+            return True
+        rows, labels = self._sampled(X, y)
+        return not self._prefers_log(self.feature_map_, self._encoded(rows), labels)
 
     def _new_loss(self, fit: Fit) -> Loss:
         return LogLoss() if isinstance(self._code, OneVsRest) else BitLogLoss()

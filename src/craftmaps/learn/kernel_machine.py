@@ -94,7 +94,7 @@ class KernelMachine(TableLearner, OnePass):
         self._fit_map(*self._sampled(X, y), n_rows=X.shape[0], whole=True)
         search = self.__dict__.pop("_search", None)
         rival = None
-        if self._may_be_local(len(y)):
+        if self._may_be_local(X, y):
             rival = local_rival(self, X, y, weights, search)
         if rival is None or not is_better(rival, self._map_report, certain=False):
             self._add(X, y, weights, line)
@@ -105,7 +105,7 @@ class KernelMachine(TableLearner, OnePass):
         for name in ("feature_map_", "_stream", "_probe", "loss_"):
             setattr(self, name, getattr(rival, name))
 
-    def _may_be_local(self, n_rows: int) -> bool:
+    def _may_be_local(self, X: Any, y: np.ndarray) -> bool:
         """Whether feature_map="auto" compares its features with feature_map="local"."""
         return False
 

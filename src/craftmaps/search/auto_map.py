@@ -164,16 +164,15 @@ class AutoMap(FeatureMap):
             plain = Candidate(Scaling(columns), Matern(gamma="median"))
             return plain, self.n_components, None, None
         rows = Rows(X, y, classification, rng)
-        rounds = halving(rows, clock, shape)
-        n_exact = len(rounds)
+        rounds, sized = halving(rows, clock, shape), []
         left = (budget.seconds or np.inf) - clock.elapsed
         n_classes = len(np.unique(y)) if classification else 0
         size = budget.components(total, X.shape[1], left, n_classes)
         trial_size = affordable_size(size, total, X.shape[1], clock.remaining)
         if size < len(rows) and clock.has_time and trial_size:
-            rounds += sized_rounds(rows, rounds, size, total, seed, trial_size)
-        best: Trial = rounds[-1][0]
-        search = Search(rounds, n_exact, clock.elapsed)
+            sized = sized_rounds(rows, rounds, size, total, seed, trial_size)
+        search = Search(rounds, sized, clock.elapsed)
+        best: Trial = search.rounds[-1][0]
         alpha = best.alpha if np.isfinite(best.alpha) else None  # infinite if the mean is best
         if best.candidate.is_linear:
             size = min(size, X.shape[1] + 1)  # the dimension of all linear functions

@@ -227,13 +227,17 @@ def _ridge(
     kernel: Any, alpha: float, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, probed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the mean of the targets, the coefficients, and leave-one-out predictions."""
+    # Probed rows come last, because then their entries on the diagonal of the inverse come from the
+    # last corner of the factor U alone: (U^T U)^-1 has squared lengths of rows of U^-1 there.
+    order = np.concatenate([np.setdiff1d(np.arange(len(X)), probed), probed])
     middle = np.average(Y, axis=0, weights=weights)
-    factor = _factor(kernel, alpha, X, weights)
-    coef = cholesky.solve(factor, Y - middle).astype(np.float64)
-    unit = np.zeros((len(X), len(probed)), factor.dtype)
-    unit[probed, np.arange(len(probed))] = 1
-    diagonal = cholesky.solve(factor, unit)[probed, np.arange(len(probed))]
-    left_out = Y[probed] - coef[probed] / diagonal[:, None].astype(np.float64)
+    factor = _factor(kernel, alpha, X[order], weights[order])
+    coef = np.empty(Y.shape)
+    coef[order] = cholesky.solve(factor, (Y - middle)[order])
+    corner = factor[-len(probed) :, -len(probed) :].copy()
+    cholesky.invert(corner)
+    diagonal = np.square(np.triu(corner)).sum(axis=1, dtype=np.float64)
+    left_out = Y[probed] - coef[probed] / diagonal[:, None]
     return middle, coef, left_out
 
 

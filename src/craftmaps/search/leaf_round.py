@@ -54,19 +54,32 @@ def leaf_round(
     )
     if not judging.parts:
         return []
+    few = len(leaves) < 2 * _LEAVES
+    if few and search.sized:
+        found = [judging.trial(candidate) for candidate in _winners(search)]
+        return sorted(found, key=lambda trial: trial.score)
     found = [_best_width(judging, candidate) for candidate in _finalists(search)]
     found.sort(key=lambda trial: trial.score)
     weighted = _with_weights(found[0], judging, teaching) if teaching.parts else None
     return found if weighted is None else [weighted, *found]
 
 
+def _winners(search: Search) -> list[Candidate]:
+    """Return the best candidate as an exact kernel, and the best one as features."""
+    found = [
+        next(trial.candidate for trial in trials if not trial.candidate.is_linear)
+        for trials in (search.exact[-1], search.sized[-1])
+    ]
+    return list({candidate.key: candidate for candidate in found}.values())
+
+
 def _finalists(search: Search) -> list[Candidate]:
-    """Return the best candidate of each preparation, as exact kernels and as features."""
-    found: dict[tuple[str, bool], Candidate] = {}
-    for number, trials in reversed(list(enumerate(search.rounds))):
+    """Return the best candidate of each preparation as an exact kernel."""
+    found: dict[str, Candidate] = {}
+    for trials in reversed(search.exact):
         for candidate in (trial.candidate for trial in trials if not trial.candidate.is_linear):
-            found.setdefault((str(candidate.preparation), number < search.n_exact), candidate)
-    return list({candidate.key: candidate for candidate in found.values()}.values())
+            found.setdefault(str(candidate.preparation), candidate)
+    return list(found.values())
 
 
 def _halves(

@@ -105,11 +105,10 @@ class LocalMap(AutoMap):
         clock = Clock(None if seconds is None else _SHARE_OF_SEARCH * seconds)
         if before is None:
             rows = Rows(X[some], lessons.y[some], self.task == "classification", rng)
-            rounds = halving(rows, clock)
-            before = Search(rounds, len(rounds), 0.0)
+            before = Search(halving(rows, clock), [], 0.0)
         last = leaf_round(before, X, some, lessons, size, rng)
-        rounds = [*before.rounds, last] if last else before.rounds
-        return Search(rounds, before.n_exact, before.seconds + clock.elapsed)
+        sized = [*before.sized, last] if last else before.sized
+        return Search(before.exact, sized, before.seconds + clock.elapsed)
 
     def _check_stored(self) -> None:
         super()._check_stored()

@@ -30,14 +30,19 @@ _INCHES = 0.7  # from bar to bar
 
 @dataclass(frozen=True)
 class Search:
-    """The rounds of a search, and how long it took; the last round begins with the winner.
+    """The rounds of a search, and how long it took.
 
-    The first `n_exact` rounds have judged exact kernels, and the others have judged features.
+    The rounds of `exact` have judged exact kernels, and those of `sized` have judged features. Each
+    round begins with its winner.
     """
 
-    rounds: list[list[Trial]]
-    n_exact: int
+    exact: list[list[Trial]]
+    sized: list[list[Trial]]
     seconds: float
+
+    @property
+    def rounds(self) -> list[list[Trial]]:
+        return self.exact + self.sized
 
 
 @storable
