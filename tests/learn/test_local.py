@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import craftmaps
 from craftmaps import KernelClassifier, KernelRegressor
-from craftmaps.learn import kernel_classifier
+from craftmaps.learn import kernel_classifier, kernel_regressor
 from craftmaps.learn.local import local_rival
 from craftmaps.search import budget, local_map
 from craftmaps.search.report import Search
@@ -248,10 +248,35 @@ def test_auto_takes_local_machines_if_they_are_clearly_better(monkeypatch, tmp_p
     assert error > 0.1
 
 
+@pytest.mark.slow
+def test_auto_takes_local_machines_for_many_numbers(monkeypatch):
+    monkeypatch.setattr(kernel_regressor, "MANY_NUMBERS", 2499)
+    monkeypatch.setattr(local_map, "_LEAST_LEAF_ROWS", 500)
+    monkeypatch.setattr(local_map, "_OPERATIONS", 1e9)
+    monkeypatch.setattr(budget, "DEFAULT_COMPONENTS", 96)
+    monkeypatch.setattr(budget, "EXACT_ROWS", 96)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (4000, 2))
+    rough = np.sin(20 * rows[:, 0]) * np.sin(20 * rows[:, 1])
+    smooth = rows.sum(axis=1) + rng.standard_normal(4000)
+    for y, is_local in ((rough, True), (smooth, False)):
+        fitted = KernelRegressor(random_state=0).fit(rows[:2500], y[:2500])
+        assert isinstance(fitted.feature_map_, local_map.LocalMap) == is_local
+        low, high = fitted.predict_interval(rows[2500:]).T
+        assert np.mean((low <= y[2500:]) & (y[2500:] <= high)) > 0.85
+        if is_local:
+            with pytest.raises(ValueError, match="'auto' may choose without a budget"):
+                fitted.predict(rows, return_std=True)
+            with pytest.raises(ValueError, match="sums"):
+                fitted.partial_fit(rows, y)
+    kept = KernelRegressor(budget=96, random_state=0).fit(rows[:2500], rough[:2500])
+    assert kept.predict(rows, return_std=True)[1].shape == (4000,)
+
+
 def test_what_needs_sums_is_refused_in_one_sentence(numbers, tmp_path):
     with pytest.raises(ValueError, match="no sums of its rows"):
         numbers.leave_one_out()
-    with pytest.raises(ValueError, match="feature_map='local' has none; save it without"):
+    with pytest.raises(ValueError, match="without a budget, has none; save it without"):
         numbers.save(tmp_path / "model.craft", resumable=True)
     with pytest.raises(ValueError, match="not with feature_map='local'"):
         numbers.predict(X_NEW, return_std=True)

@@ -45,6 +45,16 @@ def test_a_classifier_expects_its_share_of_wrong_rows(loss):
     assert model.report_.error == pytest.approx(model.report_.optimism * wrong)
 
 
+def test_an_expected_error_is_not_raised_above_that_of_the_commonest_class():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(150, 4)), rng.random(150) < 0.5
+    model = KernelClassifier(loss="squared", random_state=0).fit(X, y)
+    scores, labels, _ = model.leave_one_out()
+    wrong, commonest = np.mean(scores.argmax(axis=1) != labels), min(y.mean(), 1 - y.mean())
+    assert model.report_.optimism * wrong > commonest
+    assert model.report_.error == pytest.approx(max(wrong, commonest))
+
+
 @pytest.mark.parametrize("wrong", [True, False])
 def test_an_interval_holds_for_half_as_many_new_rows(wrong):
     rng, inside = np.random.default_rng(0), []
@@ -80,7 +90,7 @@ def test_what_a_metric_knows_widens_errors_and_bands(regressor):
 def test_no_more_than_all_rows_can_be_wrong():
     X, y = waves(60, 3)
     report = KernelClassifier(random_state=0).fit(X, y > 0).report_
-    worst = replace(report, optimism=1e6).judged(np.array([True, False]))
+    worst = replace(report, optimism=1e6).judged(np.array([True, False]), plain=1.0)
     assert worst.error == 1
     assert worst.interval[1] == 1
 

@@ -148,7 +148,8 @@ class Bands(OnePass):
         if posterior is None:
             raise ValueError(
                 "standard deviations are available for the squared loss, but not with "
-                "feature_map='local', and not if the system is solved by iteration, as with more "
-                "than 16,384 rows and even more features; use predict_interval."
+                "feature_map='local', which 'auto' may choose without a budget, and not if the "
+                "system is solved by iteration, as with more than 16,384 rows and even more "
+                "features; use predict_interval."
             )
         return posterior

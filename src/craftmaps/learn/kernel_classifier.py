@@ -272,6 +272,9 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
     def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
         return np.asarray(predicted.argmax(axis=1) != targets)
 
+    def _plain_loss(self, targets: np.ndarray) -> float:
+        return 1 - float(np.unique(targets, return_counts=True)[1].max()) / len(targets)
+
     def _calibrate(self) -> None:
         self._begun()
         if self._loss_name == "squared":

@@ -168,11 +168,16 @@ class KernelMachine(TableLearner, OnePass):
     def _losses(self, predicted: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """The loss of each row: a wrong class counts 1, a number its squared error over var y."""
 
+    @abstractmethod
+    def _plain_loss(self, targets: np.ndarray) -> float:
+        """The mean loss of the best prediction that is the same for all rows."""
+
     def _judge(self, predicted: np.ndarray, targets: np.ndarray) -> None:
         """Put the errors of held-out rows into the report of the search."""
         report = self._map_report
         if report is not None:
-            self.feature_map_.report_ = report.judged(self._losses(predicted, targets))
+            losses, plain = self._losses(predicted, targets), self._plain_loss(targets)
+            self.feature_map_.report_ = report.judged(losses, plain)
 
     def for_prediction(self, *, uncertainty: bool = False) -> Self:
         """Return a smaller copy that can predict and knows which error to expect."""
@@ -239,7 +244,7 @@ class KernelMachine(TableLearner, OnePass):
         if resumable:
             lacking = None if _is_squared(self) else f"the loss {self._loss_name!r}"
             if isinstance(self.feature_map_, LocalMap):
-                lacking = "feature_map='local'"
+                lacking = "feature_map='local', which 'auto' may choose without a budget,"
             if lacking:
                 raise ValueError(
                     f"resumable=True keeps the sums of loss='squared', and {lacking} has none; "

@@ -7,10 +7,12 @@ import numpy as np
 from craftmaps.learn.few_pass_fit import JUDGING_TOLERANCE, Fit
 from craftmaps.learn.intervals import Conformal
 from craftmaps.learn.kernel_machine import KernelMachine
+from craftmaps.learn.local import MANY_NUMBERS
 from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import Loss as Scores
 from craftmaps.learn.regressor import OnePassRegressor
+from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.learn.solvers.solution import limits_around, mean_and_spread
 from craftmaps.search.targets import weights_of_choice
 from craftmaps.storage.packing import storable
@@ -37,7 +39,9 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         Turns rows into features. "auto" searches for the scaling, kernel and map that suit the
         rows, within `budget`, see `AutoMap`. "local" searches too, splits the rows by a tree, and
         learns a machine with the exact kernel from the rows of each leaf. It takes all rows in
-        memory and the squared loss. It can also be a map of this package or any
+        memory and the squared loss. "auto" compares both above 16,384 rows, unless a loss, alpha
+        or budget is given: local machines have no `return_std`, `partial_fit` and `merge`. It
+        can also be a map of this package or any
         scikit-learn transformer. None uses the rows themselves. A clone is fitted on a sample of
         the rows, see `map_rows`. To use a fitted map without fitting it again, wrap it in
         `sklearn.frozen.FrozenEstimator`.
@@ -143,6 +147,12 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         lowered = weights_of_choice(Y, weights)
         return lambda predicted: np.average((Y - predicted) ** 2, axis=0, weights=lowered)
 
+    def _may_be_local(self, X: Any, y: np.ndarray) -> bool:
+        """Only if nothing is asked for that local machines do not have."""
+        plain = self.loss == "squared" and is_auto(self.alpha) and self.fit_intercept
+        any_size = self.budget is None or self.budget == "unlimited"
+        return self._searches and plain and any_size and len(y) > MANY_NUMBERS
+
     def _new_loss(self, fit: Fit) -> Loss:
         """The loss with the scale of its residuals, which repeated fits of this loss find."""
         scale = _spread(fit.targets()[0])
@@ -185,6 +195,9 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
         variance = np.var(targets, axis=0)
         squares = np.square(predicted - targets) / np.where(variance > 0, variance, 1)
         return np.asarray(squares.mean(axis=1))
+
+    def _plain_loss(self, targets: np.ndarray) -> float:
+        return 1.0
 
     def _scaled_loss(self, scale: np.ndarray) -> Loss:
         if self.loss == "huber":

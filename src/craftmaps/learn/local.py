@@ -20,6 +20,7 @@ from craftmaps.search.report import Report, Search
 MANY_LOCAL_ROWS = (
     50_000  # so many rows have many leaves, and few features for the size of the table
 )
+MANY_NUMBERS = 16_384  # with fewer numbers to learn from, features are nearly as good as kernels
 _MOST_COLUMNS = 100  # with more columns, rows in a leaf are hardly closer than others
 _CLEARLY = 0.7  # below this ratio of expected errors, before the other model is fitted,
 _BETTER = 0.95  # or this ratio afterwards, local machines are chosen

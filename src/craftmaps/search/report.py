@@ -116,15 +116,14 @@ class Report:
             _linear(rounds),
         )
 
-    def judged(self, losses: np.ndarray) -> "Report":
+    def judged(self, losses: np.ndarray, plain: float) -> "Report":
         """Return the same report with the error of a fitted model on unseen rows.
 
         `losses` contains, for each row, 1 for a wrong class and 0 for a right one, or the squared
-        error in variances of the target.
+        error in variances of the target. `plain` is the mean loss of the best prediction that is
+        the same for all rows: the loss is not raised above it.
         """
-        factor = self.optimism
-        if self.classification:  # an error is at most 1
-            factor = min(factor, 1 / max(float(losses.mean()), 1e-300))
+        factor = max(1.0, min(self.optimism, plain / max(float(losses.mean()), 1e-300)))
         losses = factor * losses
         error = float(losses.mean()) if self.classification else float(np.sqrt(losses.mean()))
         interval = interval_of_share if self.classification else interval_of_rmse
