@@ -133,9 +133,7 @@ def _walked(
             if following.score >= share * best.score:
                 break
             best, place = following, place + step
-        if (
-            best is not first or falls
-        ):  # if scores fall a little on one side, they rise on the other
+        if best is not first or falls:  # scores that fall a little on one side rise on the other
             break
     return best
 
