@@ -230,7 +230,8 @@ MAPS = (
 @pytest.mark.filterwarnings("ignore:truncating")
 @pytest.mark.parametrize("name", MAPS)
 def test_expected_errors_are_within_15_per_cent_of_measured_ones(name):
-    measured, expected = measured_and_expected(MAPS[name], unit_rows(), 60)
+    n_seeds = 400 if name == "craft-fold" else 60  # few columns that share factors: heavy tails
+    measured, expected = measured_and_expected(MAPS[name], unit_rows(), n_seeds)
     assert expected == pytest.approx(measured, rel=0.15)
 
 

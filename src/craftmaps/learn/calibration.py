@@ -52,6 +52,7 @@ class RowSample:
         expect(self.labels.dtype.kind in "iuf", "labels of numbers")
         expect(self.labels.shape[:1] == (n_rows,) and self.labels.ndim <= 2, "a label for each row")
         expect_array("weights", self.weights, "f", (n_rows,))
+        expect(bool((self.weights >= 0).all()), "weights that are not negative")
         expect_array("priority", self._priority, "u" if self.decay == 1 else "uf", (n_rows,))
 
     def add(

@@ -10,6 +10,7 @@ from craftmaps.search.prediction_error import interval_of_rmse, interval_of_shar
 from craftmaps.validation import check_choice, is_continuous
 
 _MOST_DEVIATION = 20.0  # in variances; one row in 100,000 of a normal target has more
+_FARTHEST = 1e12  # in variances; larger deviations overflow
 _HALF_A_ROW = 0.5  # added to a count of errors, because 0 of a few rows is not an error of 0
 
 
@@ -118,6 +119,7 @@ def weights_of_choice(Y: np.ndarray, weights: np.ndarray | None = None) -> np.nd
     squares = (Y - np.average(Y, axis=0, weights=weights)) ** 2
     variance = np.average(squares, axis=0, weights=weights)
     deviations = np.mean(squares / np.where(variance > 0, variance, 1), axis=1)
+    deviations = np.fmin(deviations, _FARTHEST)  # so that some weight is left
     lowered = np.minimum(1.0, _MOST_DEVIATION / np.maximum(deviations, 1.0))
     return np.asarray(lowered if weights is None else lowered * weights)
 
