@@ -7,6 +7,7 @@ matter in a neighborhood. The mean over leaves of their squares gives one weight
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -66,11 +67,12 @@ def leaf_round(
 
 def _winners(search: Search) -> list[Candidate]:
     """Return the best candidate as an exact kernel, and the best one as features."""
-    found = [
-        next(trial.candidate for trial in trials if not trial.candidate.is_linear)
-        for trials in (search.exact[-1], search.sized[-1])
-    ]
-    return list({candidate.key: candidate for candidate in found}.values())
+    found: dict[Any, Candidate] = {}
+    for trials in (search.exact[-1], search.sized[-1]):
+        kernels = [trial.candidate for trial in trials if not trial.candidate.is_linear]
+        for candidate in kernels[:1]:  # there may be linear models only
+            found.setdefault(candidate.key, candidate)
+    return list(found.values())
 
 
 def _finalists(search: Search) -> list[Candidate]:
