@@ -223,14 +223,19 @@ def test_streams_and_sparse_rows_are_refused(numbers):
         regressor().fit(sparse.csr_matrix(X[:50]), NUMBERS[:50])
 
 
-@pytest.mark.slow
-def test_auto_takes_local_machines_if_they_are_clearly_better(monkeypatch, tmp_path):
-    """The first classes change from place to place, and the second ones do not."""
-    monkeypatch.setattr(kernel_classifier, "EXACT_ROWS", 2499)
+@pytest.fixture
+def small_limits(monkeypatch):
+    """Makes leaves and features few enough for a quick comparison of both."""
     monkeypatch.setattr(local_map, "_LEAST_LEAF_ROWS", 500)
     monkeypatch.setattr(local_map, "_OPERATIONS", 1e9)
     monkeypatch.setattr(budget, "DEFAULT_COMPONENTS", 96)
     monkeypatch.setattr(budget, "EXACT_ROWS", 96)
+
+
+@pytest.mark.slow
+def test_auto_takes_local_machines_if_they_are_clearly_better(small_limits, monkeypatch, tmp_path):
+    """The first classes change from place to place, and the second ones do not."""
+    monkeypatch.setattr(kernel_classifier, "EXACT_ROWS", 2499)
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1, 1, (4000, 2))
     rough = np.sin(25 * rows[:, 0]) * np.sin(25 * rows[:, 1]) > 0
@@ -249,12 +254,8 @@ def test_auto_takes_local_machines_if_they_are_clearly_better(monkeypatch, tmp_p
 
 
 @pytest.mark.slow
-def test_auto_takes_local_machines_for_many_numbers(monkeypatch):
+def test_auto_takes_local_machines_for_many_numbers(small_limits, monkeypatch):
     monkeypatch.setattr(kernel_regressor, "MANY_NUMBERS", 2499)
-    monkeypatch.setattr(local_map, "_LEAST_LEAF_ROWS", 500)
-    monkeypatch.setattr(local_map, "_OPERATIONS", 1e9)
-    monkeypatch.setattr(budget, "DEFAULT_COMPONENTS", 96)
-    monkeypatch.setattr(budget, "EXACT_ROWS", 96)
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1, 1, (4000, 2))
     rough = np.sin(20 * rows[:, 0]) * np.sin(20 * rows[:, 1])

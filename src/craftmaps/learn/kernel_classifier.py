@@ -214,9 +214,8 @@ class KernelClassifier(KernelMachine, OnePassClassifier):
 
         Local machines have the squared loss. With few leaves, this matters more than features.
         """
-        plain = self.loss == "auto" and is_auto(self.alpha) and self.decoding != DISCRIMINANT
-        any_size = self.budget is None or self.budget == "unlimited"
-        if not (self._searches and plain and any_size and len(y) > EXACT_ROWS):
+        plain = self.loss == "auto" and self.decoding != DISCRIMINANT
+        if not (self._searches_freely and plain and len(y) > EXACT_ROWS):
             return False
         if len(y) >= MANY_LOCAL_ROWS:
             return True

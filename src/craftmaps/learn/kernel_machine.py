@@ -105,9 +105,15 @@ class KernelMachine(TableLearner, OnePass):
         for name in ("feature_map_", "_stream", "_probe", "loss_"):
             setattr(self, name, getattr(rival, name))
 
+    @abstractmethod
     def _may_be_local(self, X: Any, y: np.ndarray) -> bool:
         """Whether feature_map="auto" compares its features with feature_map="local"."""
-        return False
+
+    @property
+    def _searches_freely(self) -> bool:
+        """Whether the map is searched for, and neither its size nor alpha is given."""
+        any_size = self.budget is None or self.budget == "unlimited"
+        return self._searches and any_size and is_auto(self.alpha)
 
     def _fit_map(self, *args: Any, **options: Any) -> None:
         if self._is_local:

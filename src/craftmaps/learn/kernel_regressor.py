@@ -12,7 +12,6 @@ from craftmaps.learn.losses import HuberLoss, Loss, QuantileLoss
 from craftmaps.learn.map_rows import DEFAULT_MAP_ROWS
 from craftmaps.learn.one_pass import Loss as Scores
 from craftmaps.learn.regressor import OnePassRegressor
-from craftmaps.learn.solvers.choose import is_auto
 from craftmaps.learn.solvers.solution import limits_around, mean_and_spread
 from craftmaps.search.targets import weights_of_choice
 from craftmaps.storage.packing import storable
@@ -149,9 +148,8 @@ class KernelRegressor(KernelMachine, OnePassRegressor):
 
     def _may_be_local(self, X: Any, y: np.ndarray) -> bool:
         """Only if nothing is asked for that local machines do not have."""
-        plain = self.loss == "squared" and is_auto(self.alpha) and self.fit_intercept
-        any_size = self.budget is None or self.budget == "unlimited"
-        return self._searches and plain and any_size and len(y) > MANY_NUMBERS
+        plain = self.loss == "squared" and self.fit_intercept
+        return self._searches_freely and plain and len(y) > MANY_NUMBERS
 
     def _new_loss(self, fit: Fit) -> Loss:
         """The loss with the scale of its residuals, which repeated fits of this loss find."""

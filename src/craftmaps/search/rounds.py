@@ -7,8 +7,8 @@ from craftmaps.search.candidates import Candidate, candidates, linear, neighbors
 from craftmaps.search.clock import Clock
 from craftmaps.search.metric import with_metric
 from craftmaps.search.preparation import preparations
-from craftmaps.search.selection import is_as_good
-from craftmaps.search.trend import deviations, with_trend
+from craftmaps.search.selection import deviations, is_as_good
+from craftmaps.search.trend import with_trend
 from craftmaps.search.trials import Rows, Trial
 
 ROUND_ROWS = (200, 400, 800, 1300)

@@ -84,3 +84,8 @@ def _repeated_choice(
     best = score_of(np.tensordot(drawn / n, columns, 1), n).argmin(axis=1)
     unseen = np.tensordot(rest, columns, 1)[np.arange(_N_DRAWS), best]
     return unseen, [rest @ other for other in others]
+
+
+def deviations(values: np.ndarray) -> float:
+    """Return the mean of values in standard errors."""
+    return float(values.mean() * np.sqrt(len(values)) / (values.std() or np.inf))

@@ -14,6 +14,7 @@ from craftmaps.loops import cholesky
 from craftmaps.search.candidates import Candidate
 from craftmaps.search.exact import factor, judge_unseen
 from craftmaps.search.preparation import Scaling
+from craftmaps.search.selection import deviations
 from craftmaps.search.targets import Targets
 from craftmaps.search.trials import Rows, Trial
 
@@ -81,8 +82,3 @@ def _losses(candidate: Candidate, rows: Rows, targets: Targets, ends: np.ndarray
     prepared = rows.prepared(candidate.preparation, len(targets))
     judged = judge_unseen(candidate, prepared, targets, ends, candidate.alpha or 1.0)
     return np.asarray(np.mean((judged.predicted - targets.Y[ends]) ** 2, axis=1))
-
-
-def deviations(values: np.ndarray) -> float:
-    """Return the mean of values in standard errors."""
-    return float(values.mean() * np.sqrt(len(values)) / (values.std() or np.inf))
